@@ -25,7 +25,6 @@ from treesens.grammar.constructs.registry import functions
 from treesens.grammar.parsing.build_terms import unknown_number
 from treesens.grammar.printing.print_terms import decimal
 from treesens.grammar.tree import ast
-from treesens.grammar.tree.node import nodes_in
 
 MOST_QUESTIONS: Final = 100_000
 """Maximum number of questions that the numbers of one query's `for each` make."""
@@ -127,44 +126,37 @@ class _Files:
                 yield from self.declarations(tree, os.path.dirname(place), (*within, real))
 
 
-def _moved(node: N, folder: str) -> N:
+def _moved(item: T, folder: str) -> T:
     """A node whose paths are relative to the first file."""
-    texts = {
-        id(one): replace(one, value=os.path.join(folder, one.value)) for one in nodes_in(node) if type(one) is ast.Text
-    }
-    return cast("N", _rebuilt(node, lambda one: texts.get(id(one)))) if texts else node
-
-
-def _rebuilt(item: object, new: Callable[[ast.Node], ast.Node | None]) -> object:
     if isinstance(item, tuple):
-        return tuple(_rebuilt(part, new) for part in item)
+        return cast("T", tuple(_moved(part, folder) for part in item))
+    if isinstance(item, ast.Text):
+        return replace(item, value=os.path.join(folder, item.value))
     if not isinstance(item, ast.Node):
         return item
-    parts: dict[str, Any] = {name: _rebuilt(getattr(item, name), new) for name in item.__match_args__}
-    return new(item) or replace(item, **parts)
+    parts: dict[str, Any] = {name: _moved(getattr(item, name), folder) for name in item.__match_args__}
+    return replace(item, **parts)
 
 
 # --- values -----------------------------------------------------------------------------------------------------------
 
 
-def exact_number(value: object) -> Fraction | None:
+def _exact(value: object) -> Fraction | None:
     """The number that a text, or the shortest decimal of a number, denotes in the language; None for anything else."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, Fraction):
-        return value if _is_written(value) else None
-    text = value if isinstance(value, str) else str(value) if isinstance(value, int | Decimal) else _float_text(value)
-    if len(text) > _LONGEST or not _NUMBER.fullmatch(text):
-        return None
-    number = Fraction(text)
-    return number if _is_written(number) else None
-
-
-def _float_text(value: object) -> str:
     try:
-        return repr(float(cast("float", value)))
+        text = (
+            value
+            if isinstance(value, str)
+            else str(value)
+            if isinstance(value, int)
+            else repr(float(cast("float", value)))
+        )
+        text = str(value) if isinstance(value, Decimal) else text
+        fits = not isinstance(value, bool) and len(text) <= _LONGEST and _NUMBER.fullmatch(text)
+        number = value if isinstance(value, Fraction) else Fraction(text if fits else "")
     except (TypeError, ValueError, OverflowError):
-        return ""
+        return None
+    return number if _is_written(number) else None
 
 
 def _is_written(number: Fraction) -> bool:
@@ -177,11 +169,10 @@ def _is_written(number: Fraction) -> bool:
 
 
 def _given(name: str, value: object) -> ast.Number:
-    number = exact_number(value)
+    number = _exact(value)
     if number is None:
-        raise UsageError(
-            f"the parameter `{name}` is {str(value)[:60]!r}, not a number", remedy=f"write e.g. {name}=0.05"
-        )
+        shown = f"the parameter `{name}` is {str(value)[:60]!r}, not a number"
+        raise UsageError(shown, remedy=f"write e.g. {name}=0.05")
     text = f"{name} = {decimal(number)}"
     return ast.Number(number, span=Span(Source("<parameters>", text), len(name) + 3, len(text)))
 
@@ -223,7 +214,7 @@ class _Expander:
                 others.append(node)
             elif node.name.text in self.constants or node.name.text in self.definitions:
                 message = f"`{node.name.text}` is declared twice"
-                self.attempt(lambda n=node, m=message: self._refuse("E107", m, n.name))  # type: ignore[misc]
+                self.fail("E107", message, node.name.span, "rename or remove one of the two")
             elif isinstance(node, ast.Let):
                 self.constants[node.name.text] = node
             else:
@@ -233,9 +224,6 @@ class _Expander:
         for definition in self.definitions.values():
             self.attempt(lambda one=definition: self._check_definition(one))  # type: ignore[misc]
         return others
-
-    def _refuse(self, code: str, message: str, name: ast.Name) -> None:
-        raise self.fail(code, message, name.span, "rename one of the two")
 
     def check_parameters(self) -> None:
         replaceable = [name for name, node in self.constants.items() if node.replaceable]
@@ -250,23 +238,23 @@ class _Expander:
         """Checks the names in a definition: its points are parameters, and a parameter has one kind."""
         kinds: dict[str, set[str]] = {name.text: set() for name in node.parameters}
         if len(kinds) < len(node.parameters):
-            raise self.fail("E107", "two parameters have the same name", node.name.span, "rename one of the two")
+            self.fail("E107", "two parameters have the same name", node.name.span, "rename one of the two")
         self._check_free(node.parameters)
         for name, kind in _names_in(node.constraints):
             if name.text in kinds:
                 kinds[name.text].add(kind)
             elif kind == "point":
-                message = f"`{name.text}` is not a parameter of `{node.name.text}`"
-                raise self.fail("E104", message, name.span, "add it to the parameters")
+                self._no_parameter(name)
         for name in node.parameters:
+            used = sorted(kinds[name.text] - {"argument", "value"})
             if not kinds[name.text]:
-                message = f"the parameter `{name.text}` does not occur in the definition"
-                raise self.fail("E113", message, name.span, "use it, or remove it")
-            if len(kinds[name.text] - {"argument", "value"}) > 1:
-                message = (
-                    f"`{name.text}` is used as a {' and a '.join(sorted(kinds[name.text] - {'argument', 'value'}))}"
-                )
-                raise self.fail("E114", message, name.span, "use two parameters")
+                self.fail("E113", f"the parameter `{name.text}` is not used", name.span, "use it, or remove it")
+            elif len(used) > 1:
+                self.fail("E114", f"`{name.text}` is used as a {' and a '.join(used)}", name.span, "use two parameters")
+
+    def _no_parameter(self, name: ast.Name) -> _Mistake:
+        message = f"the point `{name.text}` is not a parameter of the definition"
+        return self.fail("E104", message, name.span, "add it to the parameters")
 
     def _check_free(self, names: Iterable[ast.Name], taken: Iterable[str] = ()) -> None:
         """E114 for a point or parameter with the name of a number."""
@@ -290,14 +278,11 @@ class _Expander:
             self._check_free([name], [other.text for other in names if other is not name])
             counted[name.text] = numbers
             if name.text not in {used.text for used, _ in _names_in((node.body,))}:
-                message = f"the parameter `{name.text}` does not occur in the query"
-                raise self.fail("E113", message, name.span, "use it as a number, or remove the loop")
+                self.fail("E113", f"the parameter `{name.text}` is not used", name.span, "use it, or remove the loop")
         if isinstance(node.body, ast.Find | ast.Count):
             self._check_free([point.name for point in node.body.points], counted)
         if (total := prod(map(len, counted.values()))) > MOST_QUESTIONS:
-            raise self.fail(
-                "E220", f"the loops make {total:,} questions", node.name.span, f"at most {MOST_QUESTIONS:,}"
-            )
+            raise self.fail("E220", f"{total:,} questions are too many", node.name.span, f"at most {MOST_QUESTIONS:,}")
         self.loops = frozenset(name.text for sweep in kept for name in sweep.parameters)
         before = set(self.read)
         for picked in product(*counted.values()):
@@ -344,14 +329,12 @@ class _Expander:
             raise self.fail("E301", "the step of a loop must be above 0", node.step.span, "write a positive number")
         count = (high.value - low.value) // step.value + 1
         if count > MOST_QUESTIONS:
-            raise self.fail("E220", f"the loop has {count:,} numbers", node.span, f"at most {MOST_QUESTIONS:,}")
+            raise self.fail("E220", f"{count:,} questions are too many", node.span, f"at most {MOST_QUESTIONS:,}")
         values = [low.value + step.value * i for i in range(max(0, count))]
         values = values[1:] if node.interval.low_open else values
         values = [v for v in values if v < high.value] if node.interval.high_open else values
         if not values:
-            raise self.fail(
-                "E301", f"the loop over `{node.interval.span.text}` is empty", node.interval.span, "swap the ends"
-            )
+            raise self.fail("E301", "the loop is empty", node.interval.span, "swap the ends")
         return [ast.Number(value, span=node.span) for value in values]
 
     # --- numbers ---
@@ -365,9 +348,7 @@ class _Expander:
             before, self.read = self.read, set()
             self.open.append(name)
             try:
-                number = (
-                    self.given[name] if name in self.given and node.replaceable else self._evaluated(node.value, {})
-                )
+                number = self.given[name] if name in self.given else self._evaluated(node.value, {})
                 if node.replaceable:
                     self.read.add(name)
                 self.values[name] = number, frozenset(self.read)
@@ -397,10 +378,7 @@ class _Expander:
             case ast.Sum(terms):
                 return sum((self._computed(term, local) for term in terms), Fraction(0))
             case ast.Product(factors):
-                result = Fraction(1)
-                for factor in factors:
-                    result *= self._computed(factor, local)
-                return result
+                return prod((self._computed(factor, local) for factor in factors), start=Fraction(1))
             case ast.Quotient(above, below) if (divisor := self._computed(below, local)) != 0:
                 return self._computed(above, local) / divisor
         raise self.fail("S056", f"`{node.span.text}` is not a number", node.span, "write numbers and names of numbers")
@@ -409,9 +387,8 @@ class _Expander:
         """The number that a `Constant`, the name of a number or a number denotes."""
         if isinstance(node, ast.Number):
             return node
-        name, factor = (
-            (node.name, node.factor) if isinstance(node, ast.Constant) else (cast("ast.Name", node), Fraction(1))
-        )
+        one = node if isinstance(node, ast.Constant) else ast.Constant(cast("ast.Name", node))
+        name, factor = one.name, one.factor
         found = local.get(name.text)
         if found is None and name.text in self.constants:
             found = self.value(name.text)
@@ -429,9 +406,7 @@ class _Expander:
         """A node with all names replaced; the same object if nothing changes. `used` is the place of the nodes' definition."""
         local = local or {}
         if depth > _DEEPEST:
-            raise self.fail(
-                "S007", "the definitions are nested too deeply", _used(node.span, used), "use fewer of them"
-            )
+            raise self.fail("S007", "the definitions are nested too deeply", _used(node.span, used), "use fewer")
         if isinstance(node, ast.Constant):
             number = self._number(node if used is None else replace(node, name=_placed(node.name, used)), local)
             return cast("N", self._whole(number) if node.whole else number)
@@ -465,20 +440,22 @@ class _Expander:
         self, name: ast.Name, place: tuple[type[ast.Node], str], local: Mapping[str, Local], used: Span | None
     ) -> ast.Name | ast.Number:
         """A name in a field of a node: a number where a number can stand, or the meaning of a parameter."""
-        found = local.get(name.text)
-        placed = _placed(name, used)
-        if place in _VALUES and not _is_quoted(name):
-            meant = found if isinstance(found, ast.Name) else name
-            if isinstance(found, ast.Number) or (meant.text in self.constants and not _is_quoted(meant)):
-                self.numbers.append(placed)
-                return self._number(placed, local)
-            return meant if found is not None else placed
-        if isinstance(found, ast.Name):
-            return found
-        if isinstance(found, ast.Number) and _kind(*place) in ("point", "feature"):
-            message = f"`{name.text}` is a number here, not a {_kind(*place)}"
+        found, placed, kind = local.get(name.text), _placed(name, used), _kind(*place)
+        meant = found if isinstance(found, ast.Name) else placed
+        if kind == "value" and not _is_quoted(meant):
+            if not isinstance(found, ast.Number) and meant.text not in self.constants:
+                return meant
+            self.numbers.append(meant)
+            return self._number(placed, local)
+        if isinstance(found, ast.Number) and kind in ("point", "feature"):
+            message = f"`{name.text}` is a number here, not a {kind}"
             raise self.fail("E114", message, placed.span, "rename the number")
-        return placed
+        if meant.span.used is not None and kind == "point":  # the text of a definition names it
+            raise self._no_parameter(meant)
+        if meant.span.used is not None and kind == "feature" and meant.text in self.loops:
+            message = f"the loop's parameter `{meant.text}` is not known in a definition"
+            raise self.fail("E114", message, meant.span, "make it a parameter of the definition")
+        return meant
 
     def _applied(self, node: Applied, local: Mapping[str, Local], used: Span | None, depth: int) -> ast.Formula:
         """The constraints of a definition, for the arguments of a call."""
@@ -493,14 +470,9 @@ class _Expander:
             listed = ", ".join(one.text for one in found.parameters)
             message = f"`{name}` takes {len(found.parameters)} arguments, not {len(node.arguments)}"
             raise self.fail("S041", message, place, f"write `{name}({listed})`")
-        own = {parameter.text for parameter in found.parameters}
-        for inside, kind in _names_in(found.constraints):
-            if kind == "feature" and inside.text in self.loops - own:
-                message = f"the loop's parameter `{inside.text}` is not known in a definition"
-                raise self.fail("E114", message, _used(inside.span, place), "make it a parameter of the definition")
         self.copies += 1
         if self.copies > _MOST_COPIES:
-            raise self.fail("S007", "the definitions make too many constraints", place, "use fewer of them")
+            raise self.fail("S007", "the definitions make too many constraints", place, "use fewer")
         given: dict[str, Local] = {}
         for parameter, argument in zip(found.parameters, node.arguments, strict=True):
             if isinstance(argument, ast.Name):

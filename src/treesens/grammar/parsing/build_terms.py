@@ -363,7 +363,11 @@ class TermBuilder:
 
 def unknown_number(name: ast.Name, known: Iterable[str]) -> str:
     """The remedy for an unknown name in the place of a number."""
-    return did_you_mean(name.text, known) or f"declare it: `let {name.span.text} = 0.5`"
+    near = did_you_mean(name.text, known)
+    written = name.span.text
+    return (
+        near if near.startswith("did") else f"declare `let {written} = 0.5`; a feature needs its point: `a.{written}`"
+    )
 
 
 _LABELS: Final = ("bare", "word_as_name", "unsigned", "negate")

@@ -86,37 +86,41 @@ def mark_names(tokens: list[Token]) -> list[Token]:
 
 def _constraints_by_name(tokens: list[Token]) -> list[int]:
     """The calls of plug-ins' predicates, and of other unknown names by themselves: no operator is next to these calls."""
-    calls = [i for i, token in enumerate(tokens) if token.type == "FUNCTION" and str(token) not in functions()]
-    calls = [i for i in calls if str(tokens[i]) not in keywords()]
-    after: dict[int, int] = {}  # for each round bracket, the first token after the call that is not `)`
+    calls = [
+        index
+        for index, token in enumerate(tokens)
+        if token.type == "FUNCTION" and str(token) not in functions() and str(token) not in keywords()
+    ]
+    closing: dict[int, int] = {}
     opened: list[int] = []
-    follows = len(tokens)
-    for index in range(len(tokens) - 1, -1, -1) if calls else ():
-        if tokens[index].type == "RPAR":
-            opened.append(follows)
-        else:
-            follows = index
-            if tokens[index].type == "LPAR" and opened:
-                after[index] = opened.pop()
     heads: set[int] = set()  # the `=` of definitions
     defines = False
     for index, token in enumerate(tokens) if calls else ():
-        if defines and token.type == "EQUAL":
+        if token.type == "LPAR":
+            opened.append(index)
+        elif token.type == "RPAR" and opened:
+            closing[opened.pop()] = index
+        elif defines and token.type == "EQUAL":
             heads.add(index)
         defines = token.type == "DEFINE" or (defines and token.type != "EQUAL")
-    found = []
-    for index in calls:
-        before, end = tokens[index - 1].type if index else "", after.get(index + 1, len(tokens))
-        continued = end < len(tokens) and tokens[end].type in _CONTINUES
-        continued = continued and not (tokens[end].type == "MINUS" and starts_line(tokens, end))
-        negated = [token.type for token in tokens[end : end + 2]] == ["NOT", "IN"]
-        alone = (before not in _BEFORE_QUANTITY or index - 1 in heads) and not continued and not negated
-        if before == "DEFINE" or alone or predicate(str(tokens[index])) is not None:
-            found.append(index)
-    return found
+
+    def is_alone(index: int) -> bool:
+        end = closing.get(index + 1, len(tokens)) + 1
+        while end < len(tokens) and tokens[end].type == "RPAR" and end - closing.get(index + 1, end) <= _DEEPEST:
+            end += 1
+        after = [token.type for token in tokens[end : end + 2]]
+        continued = after[:1] == ["MINUS"] and not starts_line(tokens, end)
+        continued |= bool(after) and (after[0] in _CONTINUES or after == ["NOT", "IN"])
+        before = tokens[index - 1].type if index else ""
+        return before == "DEFINE" or (not continued and (index - 1 in heads or before not in _BEFORE_QUANTITY))
+
+    return [index for index in calls if predicate(str(tokens[index])) is not None or is_alone(index)]
 
 
-_CONTINUES: Final = ("ORDER", "EQUAL", "PLUS", "MINUS", "TIMES", "OVER", "IN", "COMMA")
+_DEEPEST: Final = 64
+"""Maximum number of brackets that are skipped after a call; the parser refuses deeper ones."""
+
+_CONTINUES: Final = ("ORDER", "EQUAL", "PLUS", "TIMES", "OVER", "IN", "COMMA")
 _BEFORE_QUANTITY: Final = (
     *("ORDER", "EQUAL", "PLUS", "MINUS", "TIMES", "OVER", "COMMA"),
     *("AVOID", "EXPECT", "MAXIMIZE", "MINIMIZE", "DOT"),
