@@ -193,6 +193,8 @@ def test_what_names_stand_for(text: str, same: str) -> None:
         ("query q: for each g, h in {1, 2}: sensitive m to f gap g", "E221", "one parameter"),
         ("query q: for each g in {0.5, 1}: find a such that prob(a) >= 1; a = row g of d", "S008", "`0.5`"),
         ("query q: find a such that probb(a) >= 0.5", "S040", "unknown function `probb`"),
+        ("query q: find a such that ok(foo(a))\ndefine ok(x) = prob(x) >= 1", "S040", "unknown function `foo`"),
+        ("query q: find a such that (probb(a)) >= 0.5 or prob(a) >= 1", "S040", "unknown function `probb`"),
         ("query q: find a such that aproved(a)\ndefine approved(x) = prob(x) >= 1", "S040", "`aproved`"),
         ("query q: sensitive m to f gap g", "E121", "no number is called `g`"),
         ("query q: find a such that prob(a) >= cutof\nlet cutoff = 1", "S033", "does not belong to a point"),

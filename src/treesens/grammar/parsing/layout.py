@@ -112,6 +112,8 @@ def _constraints_by_name(tokens: list[Token]) -> list[int]:
         continued = after[:1] == ["MINUS"] and not starts_line(tokens, end)
         continued |= bool(after) and (after[0] in _CONTINUES or after == ["NOT", "IN"])
         before = tokens[index - 1].type if index else ""
+        if before == "LPAR" and index > 1 and tokens[index - 2].type in ("FUNCTION", "PREDICATE"):
+            return False  # an argument
         return before == "DEFINE" or (not continued and (index - 1 in heads or before not in _BEFORE_QUANTITY))
 
     return [index for index in calls if predicate(str(tokens[index])) is not None or is_alone(index)]
