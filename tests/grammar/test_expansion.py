@@ -12,6 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.grammar import trees
+from tests.oracle.cases import draw_case
+from tests.oracle.language import text_of
+from tests.oracle.naming import with_names, write_names
 from treesens.compiler.base.diagnostics import DiagnosticsError
 from treesens.errors import UsageError
 from treesens.extensions.editor.occurrences import ROLES
@@ -225,6 +228,22 @@ def test_a_message_shows_every_place_of_a_use() -> None:
     assert "q.sens:2:33: error[S008]" in shown
     assert "used here: q.sens:1:27" in shown
     assert "used here: q.sens:2:27" in shown
+
+
+@pytest.mark.sampled
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", range(20, 28))
+def test_questions_of_the_oracle_with_names(seed: int) -> None:
+    """The oracle judges the answers to the text with names, which has the tree of the text without."""
+    case = draw_case(seed)
+    text = case.header() + "\n" + "\n".join(dict.fromkeys(text_of(q) for q in case.questions))
+    written, naming = write_names(text)
+    named = parse(written, parameters=naming.given)
+    old = [naming.swept.get(query.name.text, query.name.text) for query in named.queries]
+    queries = dict(zip(named.queries, old, strict=True))
+    found = [replace(d, name=ast.Name(queries[d])) if isinstance(d, ast.Query) else d for d in named.declarations]
+    assert tuple(found) == parse(text).declarations
+    assert parse(with_names(text)[0]) == named
 
 
 # --- files and parameters ---------------------------------------------------------------------------------------------
