@@ -68,9 +68,7 @@ def with_method(text: str, method: str) -> str:
 def test_the_page_alone_brings_the_construct_into_the_language(tmp_path: Path) -> None:
     package = copied(tmp_path)
     without = asked(tmp_path)
-    assert "error[S032]" in without.stderr, (
-        without.stderr
-    )  # `present(..)` is a quantity that nobody knows, and no constraint
+    assert "error[S040]" in without.stderr, without.stderr  # `present(..)` is a constraint that nobody knows
     for name, code in BLOCKS.items():
         place = package / name.removeprefix(SOURCE)
         if not name.startswith(SOURCE):

@@ -8,10 +8,10 @@ import pytest
 
 from tests.counted import calls_of
 from tests.data.settings import BENCH, needs_bench
-from treesens.binder.file import ResolvedFile, bind
+from treesens.binder.file import ResolvedFile, bind, load_model_file, load_table_file
 from treesens.compiler.pipeline import compile_query
 from treesens.compiler.result import Verdict
-from treesens.grammar.parsing.parser import parse
+from treesens.grammar.parsing.parser import parse, read
 from treesens.solve.options import Options
 from treesens.solve.question import answer_question
 
@@ -47,7 +47,16 @@ TEN = """
 
 def example(name: str) -> ResolvedFile:
     path = EXAMPLES / f"{name}.sens"
-    return bind(parse(path.read_text().replace("../../build/bench", str(BENCH)), path.name), path.parent)
+
+    def moved(place: Path) -> Path:
+        return BENCH / place.resolve().relative_to(EXAMPLES.parents[1] / "build" / "bench")
+
+    return bind(
+        read(path),
+        path.parent,
+        load_model=lambda place, form: load_model_file(moved(place), form),
+        load_table=lambda place, label, rows: load_table_file(moved(place), label, rows),
+    )
 
 
 @needs_bench

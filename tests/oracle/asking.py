@@ -9,6 +9,7 @@ import numpy as np
 from tests.oracle.cases import Case
 from tests.oracle.judge import HURRIES, TIME_LIMIT, Finding, Judged, judge
 from tests.oracle.language import text_of
+from tests.oracle.naming import with_names
 from tests.oracle.schedules import draw_left_out, draw_schedule, scheduled, without
 
 SOLVERS = ["cpsat", "highs", "cbc", "scip", "z3", "pb"]
@@ -62,6 +63,7 @@ def ask(case: Case, questions: list[dict[str, Any]], options: dict[str, Any]) ->
     try:
         with scheduled(options.get("schedule", "")), without(options.get("left_out", "")):
             told = {name: value for name, value in options.items() if name not in ("schedule", "left_out")}
+            text, swept = with_names(text)
             answers = ts.check_text(text, models=models, data=case.sources, **told)
     except Exception as error:  # noqa: BLE001 - whatever comes is a finding
         if len(questions) > 1:
@@ -70,10 +72,11 @@ def ask(case: Case, questions: list[dict[str, Any]], options: dict[str, Any]) ->
                 out |= ask(case, [question], options)
             return out
         return {questions[0]["name"]: error}
-    out = {name: answers[name].to_dict() for name in answers}
-    wrong = {q["name"]: answers.errors.get(q["name"]) for q in questions}
+    out = {swept.get(name, name): answers[name].to_dict() for name in answers}
+    errors = {swept.get(name, name): error for name, error in answers.errors.items()}
+    wrong = {q["name"]: errors.get(q["name"]) for q in questions}
     # The mistake of one question of a `for each` is listed under the name of them all.
-    wrong |= {name: answers.errors.get(name.partition("[")[0]) for name in wrong if name not in out}
+    wrong |= {name: errors.get(name.partition("[")[0]) for name in wrong if name not in out}
     for question in questions:
         error = wrong[question["name"]]
         if error is None:

@@ -192,6 +192,7 @@ def read_declarations(
                 if _is_new(found, queries, name, "E107", "query"):
                     queries[name.text] = name
     _check_names(found)
+    _check_numbers(found, file)
     _name_columns(found)
     _leave_out_unused(found, file)
     _note_codes(found)
@@ -237,6 +238,22 @@ def _check_names(found: Declarations) -> None:
     for name in [*declared, *(name for onehot in found.onehots for name in onehot.features)]:
         if name.text not in known:
             unknown_feature(found, name, known)
+
+
+def _check_numbers(found: Declarations, file: ast.File) -> None:
+    """Checks that a name that was read as a number is not also the name of a class, a category or a feature."""
+    models = [model.ensemble for model in found.models.values() if model is not None]
+    features = {feature.name for model in models for feature in model.features} | set(found.features)
+    declared = [node.type.items for node in found.features.values() if isinstance(node.type, ast.Category)]
+    values = {str(known) for model in models for known in model.classes}
+    values |= {str(label) for model in models for feature in model.features for label in feature.labels or ()}
+    values |= {item.name.text for items in declared for item in items if item.name is not None}
+    for names, taken, kind in ((file.numbers, values, "class or category"), (file.choices, features, "feature")):
+        for name in names:
+            if name.text in taken:
+                quoted = f'write `"{name.text}"` for the {kind}, or ' if kind != "feature" else ""
+                message = f"`{name.text}` is the name of a number and of a {kind}"
+                found.fail("E123", message, name.span, f"{quoted}rename the number")
 
 
 def _name_columns(found: Declarations) -> None:

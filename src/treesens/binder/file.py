@@ -31,6 +31,8 @@ from treesens.compiler.query.values import ValueSum
 from treesens.data.tables import Table, read_table
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import FORMATS, libraries_of
+from treesens.grammar.printing.print_terms import decimal
+from treesens.grammar.printing.printer import question_text
 from treesens.grammar.tree import ast
 
 if TYPE_CHECKING:
@@ -152,7 +154,12 @@ def _named(queries: Sequence[ast.Query], names: Sequence[str]) -> list[ast.Query
     """The queries selected by their own names or by names of their questions, `NAME[..]`; without `names`, all queries."""
     if not names:
         return list(queries)
-    return [q for q in queries if any(n == q.name.text or n.startswith(f"{q.name.text}[") for n in names)]
+    return [q for q in queries if any(selects(name, q.name.text) for name in names)]
+
+
+def selects(name: str, query: str) -> bool:
+    """True if a name of the caller selects questions of a query: its own name, that of a loop, or that of one question."""
+    return name == query or name.startswith(f"{query}[") or query.startswith(f"{name}[")
 
 
 def load_model_file(path: Path, format: str | None) -> LoadedModel:
@@ -326,13 +333,14 @@ def _question(
         objective=aim(space) if aim else None,
         expect=expected_words(find.expect),
         varied=tuple(inputs.names[f] for f in varied),
-        text=node.span.text,
+        text=question_text(node),
         rows=rows,
         top=top.number.value if top else 1,
         diverse=top.diverse if top else False,
         share=share,
         decided=tuple(build(space) for build in decided),
         plugins=tuple(dict.fromkeys((*scope.plugins, *formats))),
+        parameters=tuple((parameter, decimal(number.value)) for parameter, number in node.parameters),
     )
     if share is not None:
         check_countable(scope, typed, find)

@@ -14,8 +14,9 @@ from typing import Any, TypeVar, cast
 
 import click
 
-from treesens.binder.file import ResolvedFile, ResolvedQuestion
+from treesens.binder.file import ResolvedFile, ResolvedQuestion, selects
 from treesens.commands.outputs import OutputFile
+from treesens.commands.parameters import parameter_options, read_file
 from treesens.compiler.base import option_kinds as kinds
 from treesens.compiler.base.budget import Budget, OutOfTime, working_within
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
@@ -224,7 +225,10 @@ def split(text: str | None) -> list[str]:
     return [part.strip() for part in re.split(r",(?![^{]*\})", text or "") if part.strip()]
 
 
-file_argument = click.argument("file", type=click.Path(path_type=Path))
+def file_argument(function: Function) -> Function:
+    """Adds FILE, and the options that replace numbers in it."""
+    return cast("Function", click.argument("file", type=click.Path(path_type=Path))(parameter_options(function)))
+
 
 trust_option = click.option(
     "--trust-pickle", is_flag=True, help="Unpickle model files that you trust; a pickle can run any code."
@@ -240,10 +244,9 @@ def load_file(path: Path, names: tuple[str, ...] = (), *, trust_pickle: bool = F
     """
     from treesens.binder.file import bind
     from treesens.frontends.registry import load
-    from treesens.grammar.parsing.parser import read
 
     diagnostics = Diagnostics()
-    file = read(path)
+    file = read_file(path)
     _refuse_unknown(file.queries, names)
     bound = bind(
         file,
@@ -271,7 +274,7 @@ def exit_code_of(bound: ResolvedFile, code: int) -> int:
 def _refuse_unknown(queries: Sequence[ast.Query], names: tuple[str, ...]) -> None:
     known = [query.name.text for query in queries]
     for name in names:
-        if not any(name == one or name.startswith(f"{one}[") for one in known):
+        if not any(selects(name, one) for one in known):
             raise UsageError(f"no query `{name}` in the file", remedy=did_you_mean(name, known))
 
 

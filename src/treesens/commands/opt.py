@@ -23,6 +23,7 @@ from treesens.commands.common import (
     trust_option,
 )
 from treesens.commands.modules import are_modules
+from treesens.commands.parameters import NAMES, parameter_options
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.ir.files import read_module
 from treesens.errors import InternalError, PipelineError, UsageError
@@ -50,6 +51,7 @@ def kinds_of(text: str | None) -> tuple[Kind, ...]:
 
 @click.command("opt")
 @click.argument("file", type=click.Path(path_type=Path), required=False)
+@parameter_options
 @click.argument("queries", nargs=-1)
 @trust_option
 @option_like("time_limit", None, "Seconds to compile each question (default: no limit).")
@@ -125,7 +127,9 @@ def command(
     _check_names(steps, before, "all")
     _check_names(steps, after, LOWERED, "all")
     asked: list[tuple[str, Callable[[], Module]]]
-    own = [str(one.name) for one in click.get_current_context().command.params if one.name != "trust_pickle"]
+    own = [
+        str(one.name) for one in click.get_current_context().command.params if one.name not in ("trust_pickle", *NAMES)
+    ]
     if are_modules([file], queries, *own):
         asked = [(str(file), partial(read_module, file))]
     else:

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
-from treesens.binder.file import ResolvedFile, bind
+from treesens.binder.file import ResolvedFile, bind, selects
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.errors import UsageError
 from treesens.grammar.parsing.parser import parse, read
@@ -36,16 +36,18 @@ from treesens.solve.options import CallOptions
 def check(
     file: str | Path,
     *queries: str,
+    parameters: Mapping[str, Any] | None = None,
     **options: Unpack[CallOptions],
 ) -> Answers:
-    """Answers the questions of a `.sens` file, or only those that `queries` lists.
+    """Answers the questions of a `.sens` file, or only those that `queries` lists. `parameters` are
+    numbers by the names of `param`.
 
     A mistake in one query does not affect other queries: see `Answers.errors`. If all queries, or the declarations, have
     mistakes, the errors are raised.
     """
     path = path_of("file", file)
     asking, diagnostics = checked_options(options), Diagnostics()
-    bound = bind(read(path), path.parent, names=queries, keep_going=True, diagnostics=diagnostics)
+    bound = bind(read(path, parameters), path.parent, names=queries, keep_going=True, diagnostics=diagnostics)
     notes = notes_of(diagnostics, declared=True)
     warn(notes)
     return answer_file(bound, queries, None, asking, notes)
@@ -91,12 +93,14 @@ def explain(
     *queries: str,
     models: Mapping[str, Model] | None = None,
     data: Mapping[str, Data] | None = None,
+    parameters: Mapping[str, Any] | None = None,
     backend: str = "native",
     pipeline: str = "default",
 ) -> Explanations:
     """The meaning and compilation of questions, by name (`treesens explain`). Solves nothing.
 
-    `question` is a `.sens` file or, with `models`, a text or an object, as in `check_text`. `queries` selects some of them.
+    `question` is a `.sens` file or, with `models`, a text or an object, as in `check_text`. `queries` selects some of
+    them, and `parameters` are numbers by the names of `param` in a file.
     Raises the errors of the first invalid question.
     """
     from treesens.backends.base import get_backend
@@ -110,18 +114,18 @@ def explain(
     solver = get_backend("native" if backend == "auto" else backend)
     options = Options(backend=backend, pipeline=pipeline)
     pipeline = pipeline_for(solver.name, pipeline)
-    bound = _bound(question, queries, models, data)
+    bound = _bound(question, queries, models, data, parameters)
     for error in bound.broken.values():
         raise error
     names = [asked.name for asked in bound.queries]
     for name in queries:
-        if not any(name in {known, known.partition("[")[0]} for known in names):
+        if not any(selects(name, known) for known in names):
             raise UsageError(f"there is no query `{name}`", remedy=did_you_mean(name, names))
     return Explanations(
         {
             asked.name: Explanation(explanation(asked, pipeline, solver, options))
             for asked in bound.queries
-            if not queries or asked.name in queries or asked.name.partition("[")[0] in queries
+            if not queries or any(name == asked.name or asked.name.startswith(f"{name}[") for name in queries)
         }
     )
 
@@ -131,8 +135,11 @@ def _bound(
     queries: Sequence[str],
     models: Mapping[str, Any] | None,
     data: Mapping[str, Any] | None,
+    parameters: Mapping[str, Any] | None,
 ) -> ResolvedFile:
     """Typed questions from a file, or from a text or an object over live models."""
+    if parameters is not None and (models is not None or isinstance(question, Composed)):
+        raise UsageError("`parameters` belong to a file", remedy="write the numbers into the question")
     if isinstance(question, Composed):
         return bound_tree(*question.with_sources(models, data), Diagnostics())
     if models is not None:
@@ -140,7 +147,7 @@ def _bound(
             raise UsageError("a file declares its own models", remedy="pass its text, or leave `models` out")
         return bound_tree(parse(question, "<query>"), models, data, Diagnostics())
     path = path_of("question", question)
-    return bind(read(path), path.parent, names=queries, keep_going=True, diagnostics=Diagnostics())
+    return bind(read(path, parameters), path.parent, names=queries, keep_going=True, diagnostics=Diagnostics())
 
 
 __all__ = ["Answer", "Answers", "Explanation", "check", "check_text", "explain", "info", "load"]

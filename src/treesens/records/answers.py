@@ -203,6 +203,7 @@ def record(query: Query, result: Result, **extra: Any) -> dict[str, Any]:
         "objective": None,
         "backend": result.backend,
         "pipeline": result.pipeline,
+        **({"parameters": dict(query.parameters)} if query.parameters else {}),
         "plugins": [asdict(plugin) for plugin in plugins_of(query, result)],
         "seconds": {k: round(v, 6) for k, v in result.seconds.items()},
         "size": result.size.to_dict(),

@@ -38,8 +38,9 @@ from treesens.solve.bounds import left_open, value_of
 from treesens.values.verify import Rejected, Witness, verify_values
 
 _CLOSE = 1e-9
-_LEFT_OUT = frozenset({"scores", "seconds", "size", "attempts"})
-"""Fields of records that are not stored: they follow from other fields, or belong to one run, and may contain infinities."""
+_LEFT_OUT = frozenset({"scores", "seconds", "size", "attempts", "parameters"})
+"""Fields of records that are not stored: they follow from other fields or the question, or belong to one
+run, and may contain infinities."""
 
 _PLUGIN = tuple(one.name for one in fields(Plugin))
 

@@ -20,6 +20,7 @@ from treesens.compiler.base.arrays import frozen
 from treesens.compiler.base.files import open_regular
 from treesens.compiler.base.folders import folder_digest, read_folder
 from treesens.grammar.parsing.parser import parse
+from treesens.grammar.printing.print_terms import decimal
 from treesens.grammar.printing.printer import identity, placed
 from treesens.grammar.tree import ast
 
@@ -66,6 +67,8 @@ class Question:
     expect: str | None
     interest: float = 0.0
     """The features' importance to the model: the fraction of the model's splits that use them."""
+    parameters: tuple[tuple[str, str], ...] = ()
+    """The names and numbers of the document's parameters on which the question depends."""
 
     def is_harder_than(self, other: Question) -> bool:
         """True if every pair that answers this question also answers `other`."""
@@ -92,15 +95,19 @@ def file_digest(path: Path) -> str:
 def document_of(
     name: str, source: str | ast.File, base: Path, *, trust_pickle: bool = False
 ) -> tuple[Document, Session]:
-    """A document (from a text, or from nodes), whose files are opened.
+    """A document (from a text, from its tree, or from nodes), whose files are opened.
 
     Raises the errors of reading and binding, and `ModelError` or `DataError` for files.
     """
-    file = parse(source, name) if isinstance(source, str) else placed(source, name)
+    source = parse(source, name) if isinstance(source, str) else source
+    built = source.span == ast.NOWHERE
+    plain = not built and not source.expanded
+    again = source if plain else placed(source, name)
+    file = again if built else source  # messages about a text show its lines
     session = open_session(file, base, trust_pickle=trust_pickle)
     files = contents_of(file, base)
-    text = source if isinstance(source, str) else identity(source)
-    tree = file if file is source else None
+    text = source.span.source.text if plain else identity(source)
+    tree = source if again is source and not plain else None
     return Document(name, text, str(base), files, trust_pickle, tree), session
 
 
@@ -140,6 +147,7 @@ def questions_of(
             level,
             expected_words(asked.body.expect),
             sum(shares.get(name, 0.0) for name in features),
+            tuple((name, decimal(number.value)) for name, number in asked.node.parameters),
         )
 
 

@@ -97,3 +97,27 @@ def test_a_declaration_that_does_not_parse_is_one_message(reader: Reader) -> Non
     # A query that does not parse hides nothing of the others.
     codes = [m.code for m in reader.read(HEAD + TWO + "query three: find a such that a.x >= \n").diagnostics]
     assert sorted(codes) == ["E103", "S018"]
+
+
+def test_names_and_included_files(reader: Reader) -> None:
+    domain = reader.path.with_name("domain.sens")
+    domain.write_text(HEAD + "let least = 0.1\nfeature nothing: real in [5, 1]\n")
+    text = 'include "domain.sens"\n# a line\nparam gap = 0.6\nquery one: sensitive m to sex gap gap\n'
+    text += "query two: find a such that likelihood(a, people) >= least\n"
+
+    def found(text: str) -> list[tuple[str, str]]:
+        messages = reader.read(text).diagnostics
+        assert all(m.span is None or m.span.source.name == str(reader.path) for m in messages)
+        return [(m.code, text[m.span.start : m.span.end] if m.span else "") for m in messages if m.severity == "error"]
+
+    first = found(text)
+    assert first == [("E103", '"domain.sens"'), ("E212", "0.6")]
+    domain.write_text(HEAD + "let least = 0.1\n")
+    for before in ("", "# a comment more\n"):
+        assert found(before + text) == [("E212", "0.6")]
+        assert found(before + text.replace("0.6", "0.3")) == []
+    assert set(reader.glance(text).names) == {"gap", "least"}
+    domain.write_text(HEAD + "let least = x\n")
+    assert found(text)[0] == ("S033", '"domain.sens"')
+    domain.unlink()
+    assert ("S063", '"domain.sens"') in found(text)

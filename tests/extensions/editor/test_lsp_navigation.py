@@ -10,7 +10,7 @@ import pytest
 
 from tests.extensions.editor.test_lsp import HEAD, Editor, folder, session
 from treesens.binder import constructs as _constructs  # noqa: F401 - all constructs are registered
-from treesens.grammar.constructs import avoid, decided, membership, typical
+from treesens.grammar.constructs import avoid, construct, decided, membership, typical
 from treesens.grammar.parsing.parser import parse
 from treesens.grammar.tree import ast, ast_terms
 
@@ -41,7 +41,7 @@ query rows: count rows of people as a in m such that prob(a) >= 0.6
 
 
 def _nodes() -> Iterator[type[ast.Node]]:
-    for module in (ast, ast_terms, avoid, decided, membership, typical):
+    for module in (ast, ast_terms, avoid, construct, decided, membership, typical):
         for thing in vars(module).values():
             if isinstance(thing, type) and issubclass(thing, ast.Node) and thing.__match_args__:
                 yield thing
@@ -56,7 +56,7 @@ def test_every_field_that_holds_a_name_has_a_role() -> None:
                 fields.add((node, field))
     # A whole side of a comparison is a category or a class.
     expressions = {key for key in fields if key[0] in (ast.Absolute, ast.Negate, ast.Sum, ast.Product, ast.Quotient)}
-    expressions |= {key for key in fields if key[0] in (ast.Comparison, ast.Objective)}
+    expressions |= {key for key in fields if key[0] in (ast.Comparison, ast.Objective)} | {(ast.Let, "value")}
     expressions |= {key for key in fields if key[1] == "operand"}
     assert fields - expressions == set(ROLES)
     assert set(ROLES) > DECLARES
@@ -185,5 +185,56 @@ def test_outline_and_a_lens_over_each_question(folder: Path) -> None:
         names = ("two people", "each_one", "rows")
         assert [list(c.arguments or ()) for c in commands] == [[editor.uri, name] for name in names]
         assert {c.command for c in commands} == {"treesens.check"}
+
+    session(folder, script)
+
+
+NAMED = """include "domain.sens"
+let low = 0.2
+define above(x, least) = prob(x) >= least
+query names:
+  for each n in {low, cutoff}:
+    find a, b in m such that
+      above(a, n)
+      not shared(b)
+      a.age >= cutoff - low
+      a.sex in {low}
+"""
+
+
+def test_names_of_numbers_and_definitions(folder: Path) -> None:
+    included = 'model m from "m.json"\nlet cutoff = 0.9\ndefine shared(x) = prob(x) >= cutoff\n'
+    (folder / "domain.sens").write_text(included)
+
+    async def script(editor: Editor) -> None:
+        await editor.write(NAMED)
+
+        async def declared(place: str) -> list[tuple[str, int, int]]:
+            where = await _at(editor, place)
+            params = types.DefinitionParams(where.text_document, where.position)
+            found = await editor.client.text_document_definition_async(params)
+            assert isinstance(found, list)
+            return [(one.uri.rsplit("/", 1)[1], one.range.start.line, one.range.start.character) for one in found]
+
+        own = editor.uri.rsplit("/", 1)[1]
+        assert await declared("low}\n") == await declared("low, cutoff") == [(own, 1, 4)]
+        assert await declared("above(a") == [(own, 2, 7)]
+        assert await declared("least\nquery") == [(own, 2, 16)]
+        assert await declared("n)\n      not") == [(own, 4, 11)]
+        assert await declared("a, n)") == [(own, 5, 9)]
+        assert await declared("cutoff}") == await declared("cutoff - low") == [("domain.sens", 1, 4)]
+        assert await declared("shared(b)") == [("domain.sens", 2, 7)]
+        where = await _at(editor, "low = 0.2")
+        edits = await editor.client.text_document_rename_async(
+            types.RenameParams(where.text_document, where.position, "floor")
+        )
+        assert edits is not None
+        assert edits.changes is not None
+        assert [edit.range.start.line for edit in edits.changes[editor.uri]] == [1, 4, 8, 9]
+        where = await _at(editor, "cutoff - low")
+        with pytest.raises(JsonRpcException, match="another file"):
+            await editor.client.text_document_rename_async(
+                types.RenameParams(where.text_document, where.position, "floor")
+            )
 
     session(folder, script)

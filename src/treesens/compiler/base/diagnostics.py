@@ -16,10 +16,14 @@ from treesens.visible import visible
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A text with a name that messages show (a path, or `<query>` for text from Python)."""
+    """A text with a name that messages show (a path, or `<query>` for text from Python).
+
+    `included` is the place of the `include` through which the text was read.
+    """
 
     name: str
     text: str
+    included: Span | None = field(default=None, compare=False)
 
     def line(self, number: int) -> str:
         """The text of line `number` (from 1) without its newline; empty past the end."""
@@ -34,11 +38,15 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Half-open range of character offsets in a source."""
+    """Half-open range of character offsets in a source.
+
+    `used` is the place that uses a definition or a constant whose text is at this span.
+    """
 
     source: Source
     start: int
     end: int
+    used: Span | None = field(default=None, compare=False)
 
     @property
     def text(self) -> str:
@@ -51,7 +59,22 @@ class Span:
 
     def to(self, other: Span) -> Span:
         """The span from the start of this span to the end of `other`."""
-        return Span(self.source, self.start, max(self.end, other.end))
+        return Span(self.source, self.start, max(self.end, other.end), self.used)
+
+    def uses(self) -> Iterator[Span]:
+        """The places at which this text is used, from the nearest to the outermost."""
+        used = self.used
+        while used is not None:
+            yield used
+            used = used.used
+
+    def within(self, source: Source) -> Span | None:
+        """This span, or the nearest place in `source` that uses or includes its text."""
+        for span in (self, *self.uses()):
+            if span.source.name == source.name:
+                return span
+        above = self.source.included
+        return None if above is None else above.within(source)
 
     def excerpt(self) -> str:
         """The first line of the span, with a caret line below."""
@@ -113,6 +136,8 @@ class Diagnostic:
         lines = [f"{visible(place)}{self.severity}[{self.code}]: {visible(self.message)}"]
         if span:
             lines.append(span.excerpt())
+            for used in span.uses():
+                lines += [f"used here: {visible(used.place)}", used.excerpt()]
         lines += [other.excerpt() for other in self.related if other != NOWHERE]
         if self.remedy:
             lines.append(f"  help: {visible(self.remedy)}")

@@ -515,6 +515,8 @@ class Query:
     """The decisions used by the question, which are shown with an answer next to the scores."""
     plugins: tuple[Plugin, ...] = ()
     """The plug-in predicates of the question, and the plug-in formats of its models."""
+    parameters: tuple[tuple[str, str], ...] = ()
+    """The names and numbers of the file's parameters on which the question depends."""
 
 
 def agreeing(row: ExplainedRow, features: Collection[int]) -> list[Query]:

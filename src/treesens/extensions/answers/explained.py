@@ -13,6 +13,7 @@ from treesens.binder.scope import Inputs, Scope
 from treesens.compiler.base.arrays import frozen
 from treesens.compiler.query import query as q
 from treesens.compiler.query.evaluate import holds, inputs_of
+from treesens.grammar.printing.printer import shown_text
 from treesens.grammar.tree import ast
 
 
@@ -53,7 +54,8 @@ def explained(found: Declarations, inputs: Inputs, node: ast.Explain, bind: Call
         node.smallest,
     )
     expect = node.expect.verdict if node.expect else None
-    return replace(other, explained=why, expect=expect, text=node.span.text)
+    text = node.span.text if node.row.index.span.used is None else shown_text(node)
+    return replace(other, explained=why, expect=expect, text=text)
 
 
 def _check_inside(scope: Scope, node: ast.Explain, row: np.ndarray) -> None:

@@ -15,6 +15,7 @@ from treesens.frontends.registry import frontend_names
 from treesens.grammar.constructs.registry import functions, predicates
 from treesens.grammar.parsing.terminals import keywords
 from treesens.grammar.printing.print_terms import name_text, point_name_text
+from treesens.grammar.printing.printer import to_text
 from treesens.grammar.tree import ast
 from treesens.grammar.tree.words import MEASURES, NEARNESS, NORMS, QUANTITIES, TYPICAL_WAYS
 
@@ -38,7 +39,7 @@ def completions(reading: Reading, library: Library, offset: int) -> list[Item]:
     context = context_at(reading.source, offset)
     if context is None:
         return []
-    found = [*_names(reading, library, context), *_words(context)]
+    found = [*_names(reading, library, context), *_declared(reading, context), *_words(context)]
     unique = {label: (text, kind, detail) for label, text, kind, detail in reversed(found)}
     end = _end(reading.source.text, context.start, offset)
     return [Item(label, *unique[label], context.start, end) for label in reversed(unique)]
@@ -73,6 +74,15 @@ def _words(context: Context) -> Iterator[_Found]:
     if "PREDICATE" in context.fits:
         for word, found in predicates().items():
             yield word, f"{word}(", "function", found.functions[word]
+
+
+def _declared(reading: Reading, context: Context) -> Iterator[_Found]:
+    """The names of numbers and definitions that fit."""
+    for name, node in reading.names.items():
+        if isinstance(node, ast.Define) and "PREDICATE" in context.fits:
+            yield name, f"{name}(", "function", to_text(node).partition(" =")[0]
+        elif isinstance(node, ast.Let) and "NUMBER" in context.fits:
+            yield name, point_name_text(ast.Name(name)), "value", to_text(node)
 
 
 def _names(reading: Reading, library: Library, context: Context) -> Iterator[_Found]:

@@ -14,6 +14,7 @@ from treesens.extensions.editor.reading import code_tokens
 from treesens.grammar.parsing.layout import CLOSER, CLOSERS, declarations
 from treesens.grammar.parsing.recover import DeclarationParser
 from treesens.grammar.parsing.terminals import FAULTS, tokens
+from treesens.grammar.tree.words import DECLARATIONS
 
 if TYPE_CHECKING:
     from lark import Token
@@ -81,7 +82,7 @@ def context_at(source: Source, offset: int) -> Context | None:
     part = declarations(found)[-1] if found else []
     fits = DeclarationParser(source, part, Diagnostics()).fits(new_line=new_line) if part else frozenset[str]()
     if not part or (new_line and "$END" in fits):
-        fits |= {"MODEL", "DATA", "FEATURE", "ONEHOT", "DOMAIN", "MEASURE", "DECISION", "QUERY", "FOR"}
+        fits |= {word.upper() for word in DECLARATIONS}
     kind, point, feature = _kind(part) if part else (None, None, None)
     if kind is None and "NAME" in fits and points_of(part):
         kind = "point"

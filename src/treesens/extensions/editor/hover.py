@@ -21,6 +21,10 @@ MEANINGS: Final = {
     "feature": (
         "`feature NAME: TYPE`: the possible values: `real in [0, 1]`, `integer in [0, 9]`, `category {A = 0, B = 1}`."
     ),
+    "include": '`include "FILE"`: the declarations of another file, whose paths are relative to it.',
+    "let": "`let NAME = 0.6`: a name for a number.",
+    "param": "`param NAME = 0.05`: a name for a number that `-D NAME=0.1` replaces.",
+    "define": "`define NAME(x, ..) = CONSTRAINTS`: a name for constraints, used as `NAME(a)`.",
     "onehot": "`onehot {f, g}`: exactly one of the features is 1, and the others are 0.",
     "domain": "`domain from DATA`: features that are not declared range over the table's values.",
     "measure": (
@@ -143,6 +147,8 @@ def _about(reading: Reading, part: list[Token], index: int) -> str | None:
     decision = reading.found.decisions.get(name)
     if decision is not None and before not in ("DOT", "EXCEPT"):
         return f"```sens\n{to_text(decision)}\n```"
+    if name in reading.names and before not in ("DOT", "EXCEPT"):
+        return f"```sens\n{to_text(reading.names[name])}\n```"
     if token.type in ("FUNCTION", "PREDICATE"):
         return f"`{functions()[name]}`" if name in functions() else None
     if token.type == "STRING" and before == "FROM":

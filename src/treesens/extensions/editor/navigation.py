@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from lsprotocol import types
@@ -12,7 +14,8 @@ from treesens.compiler.base.diagnostics import Diagnostics, Source
 from treesens.errors import QueryError
 from treesens.extensions.editor.documents import Documents, Lines, SensServer, answered, range_of
 from treesens.extensions.editor.occurrences import RENAMED, Occurrence, occurrence_at, occurrences, renamed, same
-from treesens.grammar.parsing.parser import parse_source
+from treesens.grammar.expansion import included
+from treesens.grammar.parsing.parser import parse_included, parse_source
 from treesens.grammar.tree import ast
 
 ANSWER: Final = "treesens.check"
@@ -25,6 +28,8 @@ _SYMBOLS: Final[dict[type[ast.Node], tuple[types.SymbolKind, str]]] = {
     ast.Measure: (types.SymbolKind.Constant, "measure"),
     ast.Decision: (types.SymbolKind.Enum, "decision"),
     ast.Query: (types.SymbolKind.Function, "query"),
+    ast.Let: (types.SymbolKind.Constant, "number"),
+    ast.Define: (types.SymbolKind.Function, "definition"),
 }
 
 
@@ -36,9 +41,14 @@ class _Page:
     lines: Lines
     file: ast.File
     whole: bool
+    elsewhere: list[ast.Declaration]
+    """The declarations of included files."""
+
+    def occurrences(self) -> list[Occurrence]:
+        return occurrences(self.file, [node.name.text for node in self.elsewhere if isinstance(node, ast.Let)])
 
     def at(self, position: types.Position) -> Occurrence | None:
-        return occurrence_at(occurrences(self.file), self.lines.offset(position.line, position.character))
+        return occurrence_at(self.occurrences(), self.lines.offset(position.line, position.character))
 
     def range(self, node: ast.Node) -> types.Range:
         return range_of(self.lines, node.span.start, node.span.end)
@@ -46,14 +56,25 @@ class _Page:
     def used(self, position: types.Position) -> list[Occurrence]:
         """All occurrences of the name at a position."""
         one = self.at(position)
-        return [] if one is None else same(occurrences(self.file), one)
+        return [] if one is None else same(self.occurrences(), one)
+
+    def included(self, position: types.Position) -> Iterator[ast.Name]:
+        """The names in included files that declare the name at a position."""
+        one = self.at(position)
+        for node in self.elsewhere if one is not None and one.query is None else ():
+            for other in occurrences(ast.File((node,))):
+                if other.declares and (other.role, other.name.text) == (one.role, one.name.text):  # type: ignore[union-attr]
+                    yield other.name
 
 
 def _page(documents: Documents, uri: str) -> _Page:
     text = documents.text(uri)
     found = Diagnostics()
-    file = parse_source(Source(str(documents.path(uri)), text), found) or ast.File(())
-    return _Page(uri, documents.lines(text), file, not found.errors)
+    path = documents.path(uri)
+    file = parse_source(Source(str(path), text), found) or ast.File(())
+    every = included(file, path, parse_included, Diagnostics())
+    elsewhere = [node for node in every if node.span.source.included is not None]
+    return _Page(uri, documents.lines(text), file, not found.errors, elsewhere)
 
 
 def add_navigation(server: SensServer, documents: Documents) -> None:
@@ -63,7 +84,12 @@ def add_navigation(server: SensServer, documents: Documents) -> None:
     @answered
     async def definition(params: types.DefinitionParams) -> list[types.Location]:
         page = _page(documents, params.text_document.uri)
-        return [types.Location(page.uri, page.range(o.name)) for o in page.used(params.position) if o.declares]
+        found = [types.Location(page.uri, page.range(o.name)) for o in page.used(params.position) if o.declares]
+        for name in page.included(params.position):
+            lines = documents.lines(name.span.source.text)
+            place = Path(name.span.source.name).resolve().as_uri()
+            found.append(types.Location(place, range_of(lines, name.span.start, name.span.end)))
+        return found
 
     @server.feature(types.TEXT_DOCUMENT_REFERENCES)
     @answered
@@ -111,7 +137,7 @@ def add_navigation(server: SensServer, documents: Documents) -> None:
         page = _page(documents, params.text_document.uri)
         found = []
         for node in page.file.declarations:
-            if isinstance(node, ast.OneHot | ast.DomainFrom):
+            if isinstance(node, ast.OneHot | ast.DomainFrom | ast.Include):
                 continue  # these nodes declare no name
             kind, word = _SYMBOLS[type(node)]
             found.append(types.DocumentSymbol(node.name.text, kind, page.range(node), page.range(node.name), word))

@@ -6,21 +6,32 @@ local to their query (and the point of a decision is local to the decision).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from treesens.errors import QueryError
 from treesens.grammar.constructs.avoid import Avoid, AvoidListed
+from treesens.grammar.constructs.construct import Applied
 from treesens.grammar.constructs.decided import Decided, DecidedAlike
 from treesens.grammar.constructs.typical import Typical
 from treesens.grammar.printing.print_terms import name_text, point_name_text
 from treesens.grammar.tree import ast
+from treesens.grammar.tree.node import nodes_in
+from treesens.visible import PLAIN
 
-Role = Literal["model", "data", "measure", "decision", "query", "point", "parameter", "feature", "outside"]
+Role = Literal[
+    "model", "data", "measure", "decision", "query", "number", "definition", "point", "parameter", "feature", "outside"
+]
 """The kinds of names; `outside` covers outcomes, and names from models and data: columns, classes, categories, formats."""
 
 ROLES: Final[dict[tuple[type[ast.Node], str], Role]] = {
+    (ast.Let, "name"): "number",
+    (ast.Constant, "name"): "number",
+    (ast.Define, "name"): "definition",
+    (ast.Define, "parameters"): "parameter",
+    (Applied, "name"): "definition",
+    (Applied, "arguments"): "outside",
     (ast.Model, "name"): "model",
     (ast.Model, "format"): "outside",
     (ast.Data, "name"): "data",
@@ -90,6 +101,9 @@ ROLES: Final[dict[tuple[type[ast.Node], str], Role]] = {
 
 DECLARES: Final = frozenset(
     [
+        (ast.Let, "name"),
+        (ast.Define, "name"),
+        (ast.Define, "parameters"),
         (ast.Model, "name"),
         (ast.Data, "name"),
         (ast.Feature, "name"),
@@ -102,11 +116,13 @@ DECLARES: Final = frozenset(
 )
 """The fields that declare a name."""
 
-RENAMED: Final[tuple[Role, ...]] = ("model", "data", "measure", "decision", "query", "point", "parameter")
+RENAMED: Final[tuple[Role, ...]] = (
+    *("model", "data", "measure", "decision", "query", "number", "definition", "point", "parameter"),
+)
 """The kinds of names that a file chooses freely."""
 
 
-_OWN: Final = "models, data, measures, decisions, queries, points and parameters"
+_OWN: Final = "models, data, measures, decisions, queries, numbers, definitions, points and parameters"
 
 
 @dataclass(frozen=True)
@@ -122,14 +138,25 @@ class Occurrence:
         return (self.name.text, self.role, self.query) == (other.name.text, other.role, other.query)
 
 
-def occurrences(file: ast.File) -> list[Occurrence]:
-    """All names of a file with their places in the text, in text order."""
+def occurrences(file: ast.File, numbers: Iterable[str] = ()) -> list[Occurrence]:
+    """All names of a file with their places in the text, in text order; `numbers` are names of numbers of included files."""
     found: dict[tuple[int, int], Occurrence] = {}
+    known = {*numbers, *(node.name.text for node in file.declarations if isinstance(node, ast.Let))}
     for number, declaration in enumerate(file.declarations):
         sweeps = declaration.sweeps if isinstance(declaration, ast.Query) else ()
         parameters = {name.text for sweep in sweeps for name in sweep.parameters}
-        for name, role, declares in _names(declaration):
-            meant: Role = "parameter" if role == "feature" and name.text in parameters else role
+        parameters |= {name.text for name in declaration.parameters} if isinstance(declaration, ast.Define) else set()
+        names = list(_names(declaration))
+        points = {name.text for name, role, declares in names if role == "point" and declares}
+        choices = {id(node) for sweep in sweeps for node in nodes_in(sweep.choices) if isinstance(node, ast.Name)}
+        for name, role, declares in names:
+            meant: Role = role
+            if name.text in parameters and role in ("feature", "point", "number", "outside"):
+                meant = "parameter"
+            elif role == "feature" and name.text in known and id(name) in choices:
+                meant = "number"
+            elif role == "outside" and name.text in (known | points) and name.span.text[:1] != '"':
+                meant = "number" if name.text in known else "point"
             query = number if meant in ("point", "parameter") else None
             # `find a, b in m` has one model node, which both points share.
             found.setdefault((name.span.start, name.span.end), Occurrence(name, meant, declares, query))
@@ -172,12 +199,16 @@ def renamed(file: ast.File, one: Occurrence, new: str) -> dict[tuple[int, int], 
     found = occurrences(file)
     mine = same(found, one)
     new = new.strip().strip("`")
-    space = ("point", "parameter", "feature") if one.role in ("point", "parameter") else (one.role,)
+    if not any(other.declares for other in mine):
+        raise QueryError(f"`{one.name.text}` is declared in another file", remedy="rename it there")
+    if one.role == "definition" and not PLAIN.fullmatch(new):
+        raise QueryError(f"`{new}` is not a plain name", remedy="write letters, digits and `_`")
+    space = ("point", "parameter", "feature", "number") if one.role in ("point", "parameter") else (one.role,)
     taken = [o for o in found if o.name.text == new and o.role in space and o.query in (one.query, None)]
     if taken and new != one.name.text:
         place = taken[0].name.span
         line, _ = place.source.position(place.start)
         raise QueryError(f"`{new}` is a {taken[0].role} already, in line {line}", remedy="take another name")
-    writes = point_name_text if one.role in ("point", "parameter") else name_text
+    writes = point_name_text if one.role in ("point", "parameter", "number") else name_text
     text = writes(ast.Name(new))
     return {(o.name.span.start, o.name.span.end): text for o in mine}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -22,8 +22,9 @@ from treesens.data.tables import Table, read_table
 from treesens.errors import ModelError, TreesensError
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.registry import load
+from treesens.grammar.expansion import expand, included
 from treesens.grammar.parsing import layout
-from treesens.grammar.parsing.parser import parse_source
+from treesens.grammar.parsing.parser import parse_included, parse_source
 from treesens.grammar.parsing.terminals import tokens
 from treesens.grammar.tree import ast
 
@@ -90,26 +91,29 @@ class Library:
 
 @dataclass(frozen=True)
 class Reading:
-    """The readable part of a text. `diagnostics` are in text order; `found` holds the models and tables."""
+    """The readable part of a text. `diagnostics` are in text order; `found` holds the models and tables, and `names` the
+    declarations of numbers and definitions, also those of included files.
+    """
 
     source: Source
     file: ast.File
     found: Declarations
     diagnostics: tuple[Diagnostic, ...] = ()
+    names: Mapping[str, ast.Let | ast.Define] = field(default_factory=dict)
 
 
 @dataclass
 class _Kept:
     """Facts about unchanged declarations: The `nodes` with their texts, and the results of binding these nodes.
 
-    `queries` maps a query's text to its messages and its place.
+    `queries` maps a query to its messages and its place.
     """
 
     nodes: tuple[tuple[ast.Declaration, int, str], ...]
     stamps: tuple[Stamp, ...]
     binder: Binder
     messages: list[Diagnostic] = field(default_factory=list)
-    queries: dict[str, tuple[int, list[Diagnostic]]] = field(default_factory=dict)
+    queries: dict[tuple[ast.Query, str], tuple[int, list[Diagnostic]]] = field(default_factory=dict)
 
 
 class Reader:
@@ -122,38 +126,44 @@ class Reader:
 
     def glance(self, text: str) -> Reading:
         """The declarations with their models and tables, without binding queries: for completion and hover."""
-        source = Source(str(self.path), text)
-        file = parse_source(source, Diagnostics()) or ast.File(())
+        source, silent = Source(str(self.path), text), Diagnostics()
+        file = parse_source(source, silent) or ast.File(())
+        every = included(file, self.path, parse_included, silent)
+        names = {node.name.text: node for node in every if isinstance(node, ast.Let | ast.Define)}
+        file = expand(file, self.path, parse_included, silent)
         found = read_declarations(file, self.path.parent, self.library.model, self.library.table, Diagnostics())
-        return Reading(source, file, found)
+        return Reading(source, file, found, names=names)
 
     def read(self, text: str) -> Reading:
         """The entire text, with all messages."""
         source = Source(str(self.path), text)
         syntax = Diagnostics()
-        file = parse_source(source, syntax) or ast.File(())
+        written = parse_source(source, syntax) or ast.File(())
+        file = expand(written, self.path, parse_included, syntax)
         declared = Diagnostics()
         found = read_declarations(file, self.path.parent, self.library.model, self.library.table, declared)
         messages = list(declared)
         declared.items.clear()
-        kept = self._keep(file, found)
+        kept = self._keep(written, file, found)
         known, kept.queries = kept.queries, {}
         for node in file.queries:
-            start, text = node.span.start, node.span.text
-            was, own = known.get(text) or (start, self._query(kept, node))
-            kept.queries[text] = was, own
-            messages += [_moved(message, source, start - was) for message in own]
+            start, key = node.span.start, (node, node.span.text)
+            was, own = known.get(key) or (start, self._query(kept, node))
+            kept.queries[key] = was, own
+            messages += [_moved(message, node.span, source, was) for message in own]
         messages += [message for message in kept.messages if message not in messages]
         if _declaration_is_broken(source, syntax):
             messages = [m for m in messages if not m.code.startswith(_MEANING)]
-        ordered = sorted([*syntax, *messages], key=lambda m: m.span.start if m.span else 0)
+        placed = dict.fromkeys(_in_document(message, source) for message in (*syntax, *messages))
+        ordered = sorted(placed, key=lambda m: m.span.start if m.span else 0)
         return Reading(source, file, found, tuple(ordered))
 
-    def _keep(self, file: ast.File, found: Declarations) -> _Kept:
+    def _keep(self, written: ast.File, file: ast.File, found: Declarations) -> _Kept:
         """The kept facts about the declarations; no facts if the declarations or their files have changed."""
-        nodes = [node for node in file.declarations if not isinstance(node, ast.Query)]
+        every = (*written.declarations, *file.declarations)
+        nodes = [node for node in every if not isinstance(node, ast.Query)]
         key = tuple((node, node.span.start, node.span.text) for node in nodes)
-        paths = [node.path.value for node in nodes if isinstance(node, ast.Model | ast.Data)]
+        paths = [node.path.value for node in file.declarations if isinstance(node, ast.Model | ast.Data)]
         stamps = tuple(stamp(self.path.parent / path) for path in paths)
         if self._kept is None or (self._kept.nodes, self._kept.stamps) != (key, stamps):
             self._kept = _Kept(key, stamps, Binder(found))
@@ -189,6 +199,8 @@ def _at_declaration(message: Diagnostic, kept: _Kept) -> Diagnostic | None:
     if message.span is None:
         return message
     for node, _, _ in kept.nodes:
+        if node.span.source.name != message.span.source.name:
+            continue
         if node.span.start <= message.span.start < node.span.end:
             return message
         if (
@@ -200,11 +212,26 @@ def _at_declaration(message: Diagnostic, kept: _Kept) -> Diagnostic | None:
     return None
 
 
-def _moved(message: Diagnostic, source: Source, by: int) -> Diagnostic:
-    """The message of a query, shifted along with the query."""
-    if message.span is None:
+def _moved(message: Diagnostic, query: Span, source: Source, was: int) -> Diagnostic:
+    """The message of a query that began at `was`, shifted along with the query; places outside the query stay."""
+
+    def moved(span: Span | None) -> Span | None:
+        if span is None:
+            return None
+        inside = span.source.name == query.source.name and was <= span.start <= was + query.end - query.start
+        by = query.start - was if inside else 0
+        new = source if span.source.name == source.name else span.source
+        return Span(new, span.start + by, span.end + by, moved(span.used))
+
+    return replace(message, span=moved(message.span))
+
+
+def _in_document(message: Diagnostic, source: Source) -> Diagnostic:
+    """The message at its place in the document; a message about another file is at the place that uses or includes the file."""
+    if message.span is None or message.span.source.name == source.name:
         return message
-    return replace(message, span=Span(source, message.span.start + by, message.span.end + by))
+    span = message.span.within(source) or Span(source, 0, 0)
+    return replace(message, message=f"{message.span.place}: {message.message}", span=span)
 
 
 def code_tokens(text: str) -> list[Token]:
@@ -214,7 +241,10 @@ def code_tokens(text: str) -> list[Token]:
 
 def _declaration_is_broken(source: Source, syntax: Diagnostics) -> bool:
     """True if a declaration other than a query does not parse; references to it are then not reported as errors."""
-    places = [message.span.start for message in syntax.errors if message.span is not None]
+    spans = [message.span for message in syntax.errors if message.span is not None]
+    if any(span.source.name != source.name for span in spans):
+        return True
+    places = [span.start for span in spans]
     code = code_tokens(source.text) if places else []
     if not code:
         return False

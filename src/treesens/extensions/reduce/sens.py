@@ -8,6 +8,8 @@ from functools import cached_property, partial
 from pathlib import Path, PurePath
 from typing import Any
 
+from treesens.binder.file import selects
+from treesens.commands.parameters import read_file
 from treesens.compiler.base.diagnostics import DiagnosticsError, did_you_mean
 from treesens.errors import ModelError, UsageError
 from treesens.extensions.reduce.ddmin import Files, Level, Subject
@@ -15,7 +17,7 @@ from treesens.extensions.reduce.question import Edit, deletions, edited, operand
 from treesens.extensions.reduce.trees import XGBoostModel, read_trees
 from treesens.frontends.meaning import FILE
 from treesens.frontends.registry import load
-from treesens.grammar.parsing.parser import parse, read
+from treesens.grammar.parsing.parser import parse
 from treesens.grammar.printing.printer import to_text
 from treesens.grammar.tree import ast
 
@@ -96,9 +98,9 @@ def read_questions(file: Path, queries: Sequence[str], *, trust_pickle: bool) ->
     """The subject of a file, limited to the named queries if there are names. Models and tables get the last names of their
     paths. Raises DiagnosticsError if the file does not parse, and UsageError for an unknown query.
     """
-    tree, name = read(file), "questions.sens" if str(file) == "-" else file.name
-    wanted, known = {query.partition("[")[0] for query in queries}, [query.name.text for query in tree.queries]
-    for query in wanted - set(known):
+    tree, name = read_file(file), "questions.sens" if str(file) == "-" else file.name
+    wanted, known = set(queries), [query.name.text for query in tree.queries]
+    for query in (one for one in queries if not any(selects(one, other) for other in known)):
         raise UsageError(f"no query `{query}` in the file", remedy=did_you_mean(query, known))
     models: dict[str, XGBoostModel] = {}
     linked: dict[str, Path] = {}
@@ -120,7 +122,7 @@ def read_questions(file: Path, queries: Sequence[str], *, trust_pickle: bool) ->
             for meaning in (FILE, f"{original.stem}.{FILE}"):
                 if original.with_name(meaning).is_file():
                     linked[f"{PurePath(path).stem}.{FILE}"] = original.with_name(meaning)
-        elif not (isinstance(one, ast.Query) and wanted) or one.name.text in wanted:
+        elif not (isinstance(one, ast.Query) and wanted) or any(selects(q, one.name.text) for q in wanted):
             declarations.append(one)
     return Questions(name, linked, notes, ast.File(tuple(declarations)), models)
 

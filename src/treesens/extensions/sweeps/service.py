@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from treesens.binder.file import ResolvedQuestion
 from treesens.commands.check import Faults
+from treesens.commands.parameters import read_file
 from treesens.compiler.base.budget import Budget
 from treesens.compiler.result import Result, Verdict, afterwards
 from treesens.errors import UsageError
@@ -139,7 +140,6 @@ def side_by_side(
 
 
 def _document(file: Path, trust_pickle: bool) -> Document:
-    from treesens.grammar.parsing.parser import load
     from treesens.records.questions import document_of
 
-    return document_of(str(file), load(file).text, file.parent, trust_pickle=trust_pickle)[0]
+    return document_of(str(file), read_file(file), file.parent, trust_pickle=trust_pickle)[0]

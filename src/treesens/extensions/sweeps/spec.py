@@ -14,6 +14,7 @@ from itertools import combinations, permutations
 from pathlib import Path
 from typing import Any
 
+from treesens.commands.parameters import given_parameters, read_file
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.base.files import MOST_TEXT_BYTES, read_regular
 from treesens.compiler.base.option_kinds import Bytes, Door, Number, Seconds
@@ -21,7 +22,6 @@ from treesens.compiler.model import Task
 from treesens.errors import DataError, UsageError
 from treesens.extensions.sweeps.settings import Settings, settings_of
 from treesens.frontends.base import LoadedModel
-from treesens.grammar.parsing.parser import load as load_text
 from treesens.grammar.tree import ast
 from treesens.python.settings import taken
 from treesens.records.questions import Document, Question, document_of, questions_of
@@ -73,9 +73,11 @@ class _Place:
 def read_spec(path: Path, *, trust_pickle: bool = False) -> Spec:
     """The questions of a SPEC. Raises DataError with place and remedy; models and data are opened once and then released."""
     if path.suffix == ".sens":
-        document, session = document_of(str(path), load_text(path).text, path.parent, trust_pickle=trust_pickle)
+        document, session = document_of(str(path), read_file(path), path.parent, trust_pickle=trust_pickle)
         told = tuple(item.render() for item in session.warnings)
         return Spec(list(questions_of(document, session)), Settings(), told)
+    if given := given_parameters():
+        raise UsageError(f"{path} has no parameter `{next(iter(given))}`", remedy="parameters belong to a .sens file")
     try:
         text = read_regular(path, MOST_TEXT_BYTES).decode("utf-8")
         data = tomllib.loads(text, parse_float=Decimal)

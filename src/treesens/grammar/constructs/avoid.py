@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from treesens.grammar.constructs.construct import Construct
 from treesens.grammar.printing.phrases import list_words
-from treesens.grammar.printing.print_terms import name_text, point_name_text
+from treesens.grammar.printing.print_terms import name_text, number_text, point_name_text
 from treesens.grammar.tree import ast
 from treesens.grammar.tree.node import node
 
@@ -32,8 +32,8 @@ class Avoid(ast.Predicate):
 
     def text(self) -> str:
         names = ", ".join(point_name_text(p) for p in self.points)
-        extra = ", limit = all" if self.every else f", limit = {self.limit.value}" if self.limit else ""
-        return f"{names} avoid cavities({name_text(self.data)}, width = {self.width.value}{extra})"
+        extra = ", limit = all" if self.every else f", limit = {number_text(self.limit)}" if self.limit else ""
+        return f"{names} avoid cavities({name_text(self.data)}, width = {number_text(self.width)}{extra})"
 
     def english(self) -> str:
         tried = f", of which {self.limit.value} are looked at" if self.limit else ""
@@ -74,13 +74,10 @@ def build(builder: TermBuilder, tree: Branch) -> ast.Formula:
         key, value = builder.parts(option)
         if key not in ("width", "limit") or key in given or (key == "limit" and every):
             raise builder.fail("S041", f"`cavities` takes no `{key}` here", builder.span(key), f"write {FORM}")
-        if builder.rule(value) != "name":
-            given[str(key)] = builder.whole(value)
-        elif key == "limit" and builder.name(value).text == "all":
+        if key == "limit" and builder.rule(value) == "name" and builder.name(value).text == "all":
             every = True
         else:
-            message = f"`{builder.name(value).text}` is not a whole number"
-            raise builder.fail("S008", message, builder.span(value), f"write {FORM}")
+            given[str(key)] = builder.whole(value)
     if "width" not in given or builder.rule(data) not in ("bare", "word_as_name"):
         raise builder.wrong_call(function, builder.span(call))
     return Avoid(names, builder.name(data), given["width"], given.get("limit"), every, span=builder.span(tree))

@@ -33,6 +33,17 @@ class Construct:
 
 
 @node
+class Applied(ast.Predicate):
+    """`NAME(ARGUMENT, ..)`: a constraint that `define` declares; expansion replaces it"""
+
+    name: ast.Name
+    arguments: tuple[ast.Expression, ...]
+
+    def text(self) -> str:
+        return f"{self.name.text}({', '.join(map(expression_text, self.arguments))})"
+
+
+@node
 class FeaturePredicate(ast.Predicate):
     """`WORD(P.f)`: a property of a feature at a point. A subclass defines the word and its English text."""
 

@@ -19,7 +19,7 @@ GRAMMAR = r"""typical: point_name ("," point_name)* "typical" "of" name [typical
 typical_level: "at" (PERCENT | NUMBER)
 typical_way: "by" (CHOW_LIU | name)
 CHOW_LIU.3: /chow-liu(?![\w-])/
-PERCENT.3: /([0-9]+(\.[0-9]*)?|\.[0-9]+)[ \t]*%(?![ \t]*([\d.(`]|[^\W\d]\w*\.))/
+PERCENT.3: /([0-9]+(\.[0-9]*)?|\.[0-9]+|[^\W\d]\w*)[ \t]*%(?![ \t]*([\d.(`]|[^\W\d]\w*\.))/
 """
 DEFAULT_LEVEL = Fraction(95)
 LEVEL_OUT_OF_RANGE = Code(
@@ -84,7 +84,7 @@ def _level(builder: TermBuilder, part: Child) -> ast.Number:
     span = builder.span(part)
     if not span.text.endswith("%"):
         raise builder.fail(LEVEL_OUT_OF_RANGE, "a level is a percentage", span, f"write `at {span.text} %`")
-    return ast.Number(builder.exact(span.text.rstrip("% \t"), span), span=span)
+    return builder.percent(part)
 
 
 CONSTRUCT = Construct((Typical,), build, GRAMMAR, codes=(LEVEL_OUT_OF_RANGE, TOO_FEW_ROWS))

@@ -50,7 +50,7 @@ S010 empty file
   the file contains no declaration
   write at least one `model` and one `query`
 S011 unknown declaration
-  a declaration starts with model, data, feature, onehot, domain, measure, decision, query or for each
+  a declaration starts with include, let, param, define, model, data, feature, onehot, domain, measure, decision, query, for
   correct the first word of the line
 S012 missing colon
   a colon follows the name of a feature or query, and the head of a loop
@@ -136,6 +136,12 @@ S053 unknown choice
 S054 no share
   `expect share` needs a query that computes the share
   add `share of MEASURE`
+S055 file not included
+  a text without a path, or a file that includes itself, cannot include the file
+  remove the `include`, or write the text to a file
+S056 not a constant number
+  a named number is computed from numbers, and has a decimal form
+  write numbers, names of numbers, `+`, `-`, `*` and `/`
 S060 not UTF-8
   the file contains bytes that are not UTF-8 text
   save the file as UTF-8
@@ -210,6 +216,15 @@ E119 unknown outcome
 E120 decision not named
   the file has several decisions, and the question names none of them
   write `decision(P, DECISION)`
+E121 unknown number
+  no `let`, `param`, `for each` or parameter of a definition has this name
+  declare it with `let NAME = NUMBER`
+E122 defined by itself
+  a number or a constraint is used in its own definition
+  remove the recursion
+E123 number named like a value
+  the name of a number is also the name of a class, a category or a feature that is possible here
+  write a class or category in double quotes, or rename the number
 """
 )
 

@@ -7,12 +7,21 @@ from typing import Literal, TypeVar, cast
 from lark import Token, Tree
 
 from treesens.compiler.base.diagnostics import did_you_mean
+from treesens.grammar.constructs.registry import functions
 from treesens.grammar.parsing.build_formulas import FormulaBuilder
 from treesens.grammar.parsing.build_terms import Branch, Child, Malformed, branches
+from treesens.grammar.parsing.terminals import keywords
 from treesens.grammar.tree import ast
 from treesens.grammar.tree.words import MEASURES, NEARNESS
 
 N = TypeVar("N")
+
+
+def _has_numbers(sweep: ast.Each) -> bool:
+    """True if the choices of a sweep may be numbers."""
+    return not isinstance(sweep.choices, str)
+
+
 _CLAUSES = {"data_label": "label", "data_rows": "rows", "flip": "from", "missing": "or missing", "stored": "stored as"}
 
 
@@ -43,6 +52,13 @@ class Builder(FormulaBuilder):
                 return self._decision(tree)
             case "query" | "sweep":
                 return self._query(tree)
+            case "include":
+                return ast.Include(self._text(parts[0]), span=span)
+            case "let":
+                word, name, value = parts
+                return ast.Let(self.name(name), self.quantity(value), word == "param", span=span)
+            case "define":
+                return self._define(tree)
             case rule:
                 raise AssertionError(f"rule {rule} is not a declaration")
 
@@ -95,6 +111,20 @@ class Builder(FormulaBuilder):
         outcome, condition = branches(tree)
         return ast.Case(self.name(outcome), self.formula(cast(Branch, condition)), span=self.span(tree))
 
+    def _define(self, tree: Branch) -> ast.Define:
+        """A definition; inside it, every parameter may be a number."""
+        name, *parameters, body = branches(tree)
+        if str(name) in functions():
+            raise self.fail("E114", f"`{name}` is a function of the language", self.span(name), "rename the definition")
+        if str(name) in keywords():
+            raise self.fail("S016", f"`{name}` is a word of the language", self.span(name), "rename the definition")
+        names, before, self.points = self.names(parameters), self.numbers, ()
+        self.numbers = None if before is None else before | {one.text for one in names}
+        try:
+            return ast.Define(self.name(name), names, self._constraints(cast(Branch, body)), span=self.span(tree))
+        finally:
+            self.numbers = before
+
     def _feature(self, tree: Branch) -> ast.Feature:
         name, kind, *options = branches(tree)
         assert isinstance(kind, Tree)
@@ -122,7 +152,7 @@ class Builder(FormulaBuilder):
         name: ast.Name | None = None
         value: ast.Number | None = None
         for part in parts:
-            if isinstance(part, Tree) and part.data == "number":
+            if isinstance(part, Tree) and part.data in ("number", "constant"):
                 value = self.number(part)
             elif not isinstance(part, Token) or part.type != "EQUAL":
                 name = self.name(part)
@@ -143,7 +173,13 @@ class Builder(FormulaBuilder):
                 sweeps.append(self._each(inner))
             inner = cast(Branch, inside)
         assert name is not None
-        return ast.Query(name, self._body(inner), tuple(sweeps), span=span)
+        before = self.numbers
+        if before is not None:
+            self.numbers = before | {p.text for sweep in sweeps if _has_numbers(sweep) for p in sweep.parameters}
+        try:
+            return ast.Query(name, self._body(inner), tuple(sweeps), span=span)
+        finally:
+            self.numbers = before
 
     def _each(self, tree: Branch) -> ast.Each:
         parameters, choices, _ = branches(tree)
@@ -157,7 +193,14 @@ class Builder(FormulaBuilder):
         if isinstance(over[0], Token):
             words: tuple[ast.Many, ...] = ("features", "pairs", "protected")
             return ast.Each(names, next(word for word in words if over[0] == word), span=where)
-        return ast.Each(names, tuple(self.features(cast(Branch, item)) for item in over), span=where)
+        if isinstance(over[0], Tree) and over[0].data == "interval":
+            step = self.number(cast(Branch, over[1]))
+            steps = ast.Range(self.interval(over[0]), step, span=self.span(choices))
+            return ast.Each(names, cast("ast.Many", steps), span=where)
+        return ast.Each(names, self.every(self._choice, [cast(Branch, item) for item in over]), span=where)
+
+    def _choice(self, tree: Branch) -> ast.Features:
+        return cast("ast.Features", self.number(tree)) if tree.data == "number" else self.features(tree)
 
     def _body(self, tree: Branch) -> ast.Body:
         match tree.data:
@@ -268,14 +311,10 @@ class Builder(FormulaBuilder):
 
     def _expect_share(self, tree: Branch) -> ast.ExpectShare:
         operator, bound = branches(tree)
-        where = self.span(bound)
         if str(operator) not in ("<", "<=", ">", ">="):
             remedy = "write `<=`, `<`, `>=` or `>`"
             raise self.fail("S053", "a share is compared with a bound", self.span(operator), remedy)
-        if isinstance(bound, Token):
-            number = ast.Number(self.exact(where.text.rstrip("% \t"), where) / 100, span=where)
-        else:
-            number = self.number(bound)
+        number = self.percent(bound, 100) if isinstance(bound, Token) else self.number(bound)
         return ast.ExpectShare(cast("Literal['<', '<=', '>', '>=']", str(operator)), number, span=self.span(tree))
 
     def _check_share(

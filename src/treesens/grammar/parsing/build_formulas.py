@@ -6,6 +6,7 @@ from typing import cast
 
 from lark import Tree
 
+from treesens.grammar.constructs.construct import Applied
 from treesens.grammar.constructs.registry import constructs, predicate
 from treesens.grammar.parsing.build_terms import Branch, Child, TermBuilder, branches
 from treesens.grammar.tree import ast
@@ -34,10 +35,20 @@ class FormulaBuilder(TermBuilder):
                 return self._comparison(tree)
             case "predicate":
                 found = predicate(str(parts[0]))
-                assert found is not None
-                return found.build(self, tree)
+                return found.build(self, tree) if found is not None else self._applied(tree)
             case rule:
                 return constructs()[rule].build(self, tree)
+
+    def _applied(self, tree: Branch) -> ast.Formula:
+        """A constraint that is declared by `define`."""
+        function, arguments = branches(tree)
+        given: list[ast.Expression] = []
+        for part in branches(self.tree(arguments)):
+            if self.rule(part) in ("", "row", "nearest", "keyword_argument"):
+                message = f"`{function}` takes points, features and numbers"
+                raise self.fail("S041", message, self.span(part), "leave this out")
+            given.append(self.expression(part))
+        return Applied(self.name(function), tuple(given), span=self.span(tree))
 
     def _comparison(self, tree: Branch) -> ast.Formula:
         left_tree, operator, right_tree, *suffixes = branches(tree)
@@ -45,19 +56,26 @@ class FormulaBuilder(TermBuilder):
         left = self.expression(left_tree)
         extras = self._suffixes(_trees(suffixes))
         if isinstance(left, ast.Name):
-            return self._of_point(left, str(operator), right_tree, extras, tree)
+            found = self._of_point(left, str(operator), right_tree, extras, tree)
+            if found is not None:
+                return found
+            left = self.named_number(left)
         if "except" in extras:
             remedy = "write `a = b except {..}` for two points"
             raise self.fail("S043", "`except` requires an equality of two points", self.span(extras["except"]), remedy)
         right = self.expression(right_tree)
-        if isinstance(left, ast.ClassOf) and operator == "=" and isinstance(right, ast.Name | ast.Number):
+        if (
+            isinstance(left, ast.ClassOf)
+            and operator == "="
+            and isinstance(right, ast.Name | ast.Number | ast.Constant)
+        ):
             by = {key: self.number(_trees(branches(extra))[0]) for key, extra in extras.items()}
             return ast.ClassIs(left.point, right, by.get("by_factor"), by.get("by_margin"), span=span)
         if extras:
             where = self.span(next(iter(extras.values())))
             raise self.fail("S043", "`by` may only follow `class(P) = CLASS`", where, "remove `by`, or name the class")
         if isinstance(right, ast.Name) and not isinstance(left, ast.FeatureOf | ast.ClassOf):
-            raise self.no_point(right)
+            right = self.named_number(right)
         return ast.Comparison(left, cast(ast.Operator, str(operator)), right, span=span)
 
     def _suffixes(self, suffixes: list[Branch]) -> dict[str, Branch]:
@@ -73,7 +91,8 @@ class FormulaBuilder(TermBuilder):
 
     def _of_point(
         self, point: ast.Name, operator: str, right: Child, extras: dict[str, Branch], tree: Branch
-    ) -> ast.Formula:
+    ) -> ast.Formula | None:
+        """The equality of a point; None if the name on the left can only be a number."""
         assert isinstance(right, Tree)
         span = self.span(tree)
         varied = self.features(_trees(branches(extras["except"]))[0]) if "except" in extras else None
@@ -85,4 +104,4 @@ class FormulaBuilder(TermBuilder):
         if right.data == "bare" and self.span(right).text in self.points and point.text in self.points:
             remedy = f"write `{point.text} = {self.span(right).text} except {{..}}`, or `changes(..) >= 1`"
             raise self.fail("S034", "points can only be compared by `=`", span, remedy)
-        raise self.no_point(point)
+        return None

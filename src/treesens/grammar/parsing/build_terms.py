@@ -6,7 +6,7 @@ bare names, so that messages can name the expected arguments and the point to wh
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, cast
 
@@ -40,9 +40,10 @@ class Malformed(Exception):
 class TermBuilder:
     """Builds the nodes of constraints. Each mistake adds one message to `diagnostics`."""
 
-    def __init__(self, source: Source, diagnostics: Diagnostics) -> None:
+    def __init__(self, source: Source, diagnostics: Diagnostics, numbers: frozenset[str] | None = frozenset()) -> None:
         self.source = source
         self.diagnostics = diagnostics
+        self.numbers = numbers  # the names of numbers; None if an included file may declare more
         self.points: tuple[str, ...] = ()  # the points of the current query, for the remedies
 
     def fail(self, code: str | Code, message: str, span: Span, remedy: str = "") -> Malformed:
@@ -108,11 +109,24 @@ class TermBuilder:
             raise self.fail("S006", "this number is too large or too long", span, "use fewer than 400 digits, or `inf`")
         return Fraction(str(token))
 
+    def constant(self, name: Child, span: Span, factor: int | Fraction = 1, *, whole: bool = False) -> ast.Constant:
+        """A name in the place of a number."""
+        found = self.name(name)
+        if self.numbers is not None and found.text not in self.numbers:
+            raise self.fail(
+                "E121", f"no number is called `{found.text}`", found.span, unknown_number(found, self.numbers)
+            )
+        return ast.Constant(found, Fraction(factor), whole, span=span)
+
     def bound(self, tree: Branch) -> ast.Bound:
-        """The grammar's `number`: signed, may be infinite."""
-        sign, token = tree.children
-        assert isinstance(token, Token)
+        """The grammar's `number`: signed, may be infinite, or a `Constant`."""
         span = self.span(tree)
+        if tree.data == "constant":
+            return cast("ast.Number", self.constant(tree, span))
+        sign, token = tree.children
+        if isinstance(token, Tree):
+            return cast("ast.Number", self.constant(token, span, -1))
+        assert token is not None
         if token.type == "INF":
             return ast.Infinity(sign is not None, span=span)
         value = self.exact(token)
@@ -125,6 +139,15 @@ class TermBuilder:
             raise self.fail("S005", "`inf` is not a number here", bound.span, "write a finite number")
         return bound
 
+    def percent(self, child: Child, divisor: int = 1) -> ast.Number:
+        """A percentage, divided by `divisor`."""
+        span = self.span(child)
+        text = span.text.rstrip("% \t")
+        if text[0] in "0123456789.":
+            return ast.Number(self.exact(text, span) / divisor, span=span)
+        name = Token("NAME", text, start_pos=span.start, end_pos=span.start + len(text))
+        return cast("ast.Number", self.constant(name, span, Fraction(1, divisor)))
+
     def quoted_text(self, child: Child) -> ast.Text | None:
         """The text of a quoted term; None for other terms."""
         if self.rule(child) != "bare":
@@ -134,10 +157,14 @@ class TermBuilder:
         return ast.Text(str(token)[1:-1], span=self.span(child)) if is_text else None
 
     def whole(self, child: Child) -> ast.Whole:
+        if self.rule(child) in ("constant", "name"):
+            return cast("ast.Whole", self.constant(child, self.span(child), whole=True))
         if isinstance(child, Token):
             value, span = self.exact(child), self.span(child)
         else:
             number = self.number(child)
+            if isinstance(number, ast.Constant):
+                raise self.fail("S008", "a whole number is not negative", self.span(child), "write 0, 1, 2, ..")
             value, span = number.value, number.span
         if value.denominator != 1 or value < 0:
             raise self.fail("S008", f"`{span.text}` is not a whole number", span, "write 0, 1, 2, ..")
@@ -189,11 +216,16 @@ class TermBuilder:
                 raise AssertionError(f"rule {rule} is not an expression")
 
     def quantity(self, child: Child) -> ast.Expression:
-        """An expression that is not a bare name."""
+        """An expression in which a bare name is a number."""
         expression = self.expression(child)
-        if isinstance(expression, ast.Name):
-            raise self.no_point(expression)
-        return expression
+        return self.named_number(expression) if isinstance(expression, ast.Name) else expression
+
+    def named_number(self, name: ast.Name) -> ast.Expression:
+        """A bare name in the place of a quantity."""
+        known = self.numbers is None or name.text in self.numbers
+        if name.text in self.points or name.span.text[:1] == '"' or not known:
+            raise self.no_point(name)
+        return cast("ast.Number", ast.Constant(name, span=name.span))
 
     def no_point(self, name: ast.Name) -> Malformed:
         """The error for a bare name in the place of a quantity of a point."""
@@ -202,7 +234,9 @@ class TermBuilder:
             return self.fail("S033", message, name.span, f"write one of its features, `{name.span.text}.FEATURE`")
         point = self.points[0] if self.points else "a"
         message = f"`{name.text}` does not belong to a point"
-        return self.fail("S033", message, name.span, f"for a feature write `{point}.{name.span.text}`")
+        near = did_you_mean(name.text, self.numbers or ())
+        remedy = f"for a feature write `{point}.{name.span.text}`"
+        return self.fail("S033", message, name.span, remedy + (f"; {near}" if near.startswith("did") else ""))
 
     def _negated(self, operand: ast.Expression, span: Span) -> ast.Expression:
         match operand:
@@ -212,6 +246,8 @@ class TermBuilder:
                 return ast.Infinity(not negative, span=span)
             case ast.Negate(inner):
                 return inner
+            case ast.Constant(name, factor):
+                return cast("ast.Number", ast.Constant(name, -factor, span=span))
             case _:
                 return ast.Negate(operand, span=span)
 
@@ -293,7 +329,7 @@ class TermBuilder:
 
     def _class(self, child: Child, function: str) -> ast.Label:
         label = self.expression(child) if isinstance(child, Tree) and child.data in _LABELS else None
-        if isinstance(label, ast.Name | ast.Number):
+        if isinstance(label, ast.Name | ast.Number | ast.Constant):
             return label
         remedy = f"write `{function}(P, CLASS)` with the name or number of a class"
         raise self.fail("S041", "this is not a class", self.span(child), remedy)
@@ -323,6 +359,15 @@ class TermBuilder:
     def row(self, tree: Branch) -> ast.Row:
         index, data = branches(tree)
         return ast.Row(self.whole(index), self.name(data), span=self.span(tree))
+
+
+def unknown_number(name: ast.Name, known: Iterable[str]) -> str:
+    """The remedy for an unknown name in the place of a number."""
+    near = did_you_mean(name.text, known)
+    written = name.span.text
+    return (
+        near if near.startswith("did") else f"declare `let {written} = 0.5`; a feature needs its point: `a.{written}`"
+    )
 
 
 _LABELS: Final = ("bare", "word_as_name", "unsigned", "negate")

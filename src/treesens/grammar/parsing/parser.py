@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from treesens.compiler.base.diagnostics import Diagnostics, Source, Span
+from treesens.compiler.base.diagnostics import Diagnostics, DiagnosticsError, Source, Span
 from treesens.compiler.base.files import open_regular
 from treesens.grammar.tree import ast
 
@@ -30,15 +33,20 @@ _TRANSLATED: Final = {
 }
 
 
-def read(path: str | Path) -> ast.File:
-    """The syntax tree of a `.sens` file. Raises `DiagnosticsError` with all mistakes in the file."""
+def read(path: str | Path, parameters: Mapping[str, object] | None = None) -> ast.File:
+    """The expanded syntax tree of a `.sens` file with the files that it includes; `parameters` replace numbers of `param`.
+
+    Raises:
+        DiagnosticsError: all mistakes in the file.
+        UsageError: the file has no such parameter, or a value is not a number.
+    """
     source = load(path)
     if source.text.startswith(('module "', "sir ")):
         diagnostics, here = Diagnostics(), Span(source, 0, len("module"))
         message = "this is a module of the intermediate representation, not a file of questions"
         diagnostics.error("S064", message, here, f"treesens check {source.name}")
         diagnostics.raise_if_errors()
-    return parse(source.text, source.name)
+    return parse(source.text, source.name, Path(path), parameters)
 
 
 def load(path: str | Path) -> Source:
@@ -87,11 +95,27 @@ def _decoded(content: bytes, name: str, diagnostics: Diagnostics) -> str:
     return text
 
 
-def parse(text: str, name: str = "<query>") -> ast.File:
-    """The syntax tree of a text. Raises `DiagnosticsError` with all mistakes in the text; the locations begin with `name`."""
-    source = Source(name, text)
+def parse(
+    text: str, name: str = "<query>", path: Path | None = None, parameters: Mapping[str, object] | None = None
+) -> ast.File:
+    """The expanded syntax tree of a text. A text without a path cannot include files.
+
+    Raises `DiagnosticsError` with all mistakes in the text, whose locations begin with `name`, and the `UsageError` of `read`.
+    """
+    from treesens.grammar.expansion import expand
+
+    return _without_mistakes(text, name, lambda file, found: expand(file, path, parse_included, found, parameters))
+
+
+def parse_tree(text: str, name: str = "<query>") -> ast.File:
+    """The syntax tree of a text, in which no name is replaced. Errors are as for `parse`."""
+    return _without_mistakes(text, name, lambda file, _: file)
+
+
+def _without_mistakes(text: str, name: str, done: Callable[[ast.File, Diagnostics], ast.File]) -> ast.File:
     diagnostics = Diagnostics()
-    file = parse_source(source, diagnostics)
+    file = parse_source(Source(name, text), diagnostics)
+    file = None if file is None else done(file, diagnostics)
     diagnostics.items.sort(key=lambda item: item.span.start if item.span else 0)
     diagnostics.raise_if_errors()
     assert file is not None
@@ -101,11 +125,10 @@ def parse(text: str, name: str = "<query>") -> ast.File:
 def parse_source(source: Source, diagnostics: Diagnostics) -> ast.File | None:
     """The tree of the readable parts; None if no part is readable. Mistakes go to `diagnostics`.
 
-    Editors use this tree for a file that is being edited; all other callers use `parse`.
+    Editors use this tree for a file that is being edited; all other callers use `parse`. Names are not replaced.
     """
     if not _is_text(source, diagnostics):
         return None
-    from treesens.grammar.constructs.registry import predicate
     from treesens.grammar.parsing import layout, terminals
     from treesens.grammar.parsing.build import Builder
     from treesens.grammar.parsing.recover import DeclarationParser
@@ -116,16 +139,15 @@ def parse_source(source: Source, diagnostics: Diagnostics) -> ast.File | None:
         diagnostics.error("S061", message, Span(Source(source.name, ""), 0, 0), "check the path")
         return None
     found = [token for token in found if token.type != "COMMENT"]
-    for token in found:
-        if token.type == "FUNCTION" and predicate(str(token)) is not None:
-            token.type = "PREDICATE"  # a construct of a plug-in, which the grammar does not contain
     tokens = layout.mark_names(_repaired(source, found, diagnostics))
     if not tokens:
         if not diagnostics.errors:
             remedy = 'write at least `model NAME from "FILE"` and a query'
             diagnostics.error("S010", "the file is empty", Span(source, 0, 0), remedy)
         return None
-    builder = Builder(source, diagnostics)
+    named = {str(name).strip("`") for word, name in pairwise(tokens) if word.type in ("LET", "PARAM")}
+    includes = any(token.type == "INCLUDE" for token in tokens)
+    builder = Builder(source, diagnostics, None if includes else frozenset(named))
     nodes: list[ast.Declaration] = []
     for declaration in layout.declarations(tokens):
         if len(diagnostics.items) >= _MOST_MESSAGES:
@@ -136,6 +158,18 @@ def parse_source(source: Source, diagnostics: Diagnostics) -> ast.File | None:
         if node is not None and not reader.failed:
             nodes.append(node)
     return ast.File(tuple(nodes), span=Span(source, 0, len(source.text)))
+
+
+def parse_included(path: Path, included: Span, diagnostics: Diagnostics) -> ast.File | None:
+    """The tree of a file that the text at `included` includes; None if it cannot be read. Mistakes go to `diagnostics`."""
+    try:
+        source = load(path if str(path) != "-" else "./-")
+    except DiagnosticsError as error:
+        for one in error.diagnostics:
+            inside = one.span is not None and one.span.source.text
+            diagnostics.items.append(one if inside else replace(one, span=included))
+        return None
+    return parse_source(replace(source, included=included), diagnostics)
 
 
 def _is_text(source: Source, diagnostics: Diagnostics) -> bool:

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from treesens.compiler.base.diagnostics import Diagnostics, Source
 from treesens.grammar.messages.faults import Stop, diagnose, span_of
-from treesens.grammar.parsing.layout import BROKEN, CLOSER, CLOSERS, TAIL, may_end, may_start, starts_line
+from treesens.grammar.parsing.layout import (
+    BROKEN,
+    CLOSER,
+    CLOSERS,
+    TAIL,
+    may_end,
+    may_start,
+    starts_constraints,
+    starts_line,
+)
 from treesens.grammar.parsing.terminals import lark
 
 if TYPE_CHECKING:
@@ -95,7 +104,7 @@ class DeclarationParser:
             self.brackets.append(token)
         elif token.type in CLOSERS and self.brackets:
             self.brackets.pop()
-        elif token.type == "THAT" and index and self.tokens[index - 1].type == "SUCH":
+        elif starts_constraints(self.tokens, index):
             self._expect_conjunct(index + 1)
         return index + 1
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from treesens.grammar.parsing import layout
-from treesens.grammar.parsing.parser import parse
+from treesens.grammar.parsing.parser import parse_tree
 from treesens.grammar.tree import ast
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _UNIT: Final = 2
 
 def format_text(text: str, name: str = "<query>") -> str:
     """The text in canonical layout. Raises `DiagnosticsError` for an invalid text: files are never formatted in part."""
-    tree = parse(text, name)
+    tree = parse_tree(text, name)
     from treesens.grammar.parsing import terminals
 
     tokens = terminals.tokens(text)
@@ -87,8 +87,10 @@ def _lines(tokens: Iterator[Token]) -> list[list[Token]]:
 
 def _starts(tree: ast.File) -> frozenset[int]:
     """Offsets at which conjuncts start, to distinguish `-a.x <= 3` on its own line from a continued difference."""
-    bodies = [query.body for query in tree.queries]
-    return frozenset(c.span.start for b in bodies if isinstance(b, ast.Find | ast.Count) for c in b.constraints)
+    parts = [node.body if isinstance(node, ast.Query) else node for node in tree.declarations]
+    return frozenset(
+        c.span.start for part in parts if isinstance(part, ast.Find | ast.Count | ast.Define) for c in part.constraints
+    )
 
 
 def _tails(tree: ast.File) -> frozenset[int]:
@@ -130,7 +132,7 @@ def _indents(code: list[Token], starts: frozenset[int], tails: frozenset[int]) -
                 yield token.start_pos or 0, _UNIT * (level + depth - (token.type in layout.CLOSERS))
             depth += (token.type in layout.CLOSER) - (token.type in layout.CLOSERS)
             headers += token.type == "COLON"
-            in_constraints |= token.type == "THAT" and previous is not None and previous.type == "SUCH"
+            in_constraints |= layout.starts_constraints(declaration, index)
 
 
 def _starts_case(tokens: list[Token], index: int) -> bool:
@@ -149,7 +151,7 @@ def _starts_tail(tokens: list[Token], index: int, tails: frozenset[int]) -> bool
 
 def _starts_conjunct(tokens: list[Token], index: int, starts: frozenset[int]) -> bool:
     previous = tokens[index - 1]
-    if previous.type in ("THAT", "_SEP"):
+    if previous.type == "_SEP" or layout.starts_constraints(tokens, index - 1):
         return True
     if tokens[index].type == "MINUS":
         return tokens[index].start_pos in starts

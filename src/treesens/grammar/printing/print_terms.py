@@ -65,8 +65,18 @@ def _with_exponent(digits: str) -> str:
     return f"{short}e{zeros}" if zeros > 20 else digits
 
 
+def number_text(number: ast.Number | ast.Whole | ast.Constant) -> str:
+    """A number, or the name of a number in an unexpanded tree."""
+    if isinstance(number, ast.Constant):
+        sign = "-" if number.factor < 0 else ""
+        return f"{sign}{point_name_text(number.name)}"
+    return decimal(Fraction(number.value))
+
+
 def bound_text(bound: ast.Bound) -> str:
     match bound:
+        case ast.Constant():
+            return number_text(bound)
         case ast.Number(value):
             return decimal(value)
         case ast.Infinity(negative):
@@ -85,8 +95,8 @@ def label_text(label: ast.Label) -> str:
     match label:
         case ast.Name():
             return name_text(label)
-        case ast.Number(value):
-            return decimal(value)
+        case ast.Number() | ast.Constant():
+            return number_text(label)
         case _:
             assert_never(label)
 
@@ -102,6 +112,8 @@ def features_text(features: ast.Features) -> str:
 
 def expression_text(node: ast.Expression) -> str:
     match node:
+        case ast.Constant():
+            return number_text(node)
         case ast.Number() | ast.Infinity():
             return bound_text(node)
         case ast.Name():
@@ -166,7 +178,7 @@ def _target(target: ast.Name | ast.Row | ast.NearestRow) -> str:
 
 
 def _row(row: ast.Row) -> str:
-    return f"row {row.index.value} of {name_text(row.data)}"
+    return f"row {number_text(row.index)} of {name_text(row.data)}"
 
 
 def _operand(node: ast.Expression, *bracketed: type[ast.Node]) -> str:
@@ -184,6 +196,8 @@ def _sum(terms: tuple[ast.Expression, ...]) -> str:
                 text += " - inf"
             case ast.Negate(operand):
                 text += f" - {_operand(operand, ast.Sum)}"
+            case ast.Constant(name, factor) if factor < 0:
+                text += f" - {point_name_text(name)}"
             case _:
                 text += f" + {_operand(term, ast.Sum)}"
     return text
@@ -200,8 +214,8 @@ def formula_text(node: ast.Formula) -> str:
             return f"{point_name_text(point)} = {_row(row)}{_except(varied)}"
         case ast.ClassIs(point, label, factor, margin):
             text = f"{_call('class', point)} = {_right_side(label, '=')}"
-            text += f" by factor {decimal(factor.value)}" if factor else ""
-            return text + (f" by margin {decimal(margin.value)}" if margin else "")
+            text += f" by factor {number_text(factor)}" if factor else ""
+            return text + (f" by margin {number_text(margin)}" if margin else "")
         case ast.Comparison(left, operator, right):
             return f"{expression_text(left)} {operator} {_right_side(right, operator)}"
         case ast.Predicate():

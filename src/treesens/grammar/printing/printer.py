@@ -10,13 +10,13 @@ from typing import assert_never
 from treesens.grammar.parsing.parser import parse
 from treesens.grammar.printing.print_terms import (
     Unwritable,
-    decimal,
     expression_text,
     features_text,
     formula_text,
     interval_text,
     label_text,
     name_text,
+    number_text,
     point_name_text,
     string_text,
 )
@@ -39,6 +39,9 @@ def to_text(node: ast.File | ast.Declaration | ast.Body | ast.Formula | ast.Expr
             | ast.Measure()
             | ast.Decision()
             | ast.Query()
+            | ast.Include()
+            | ast.Let()
+            | ast.Define()
         ):
             return _declaration(node)
         case ast.Find() | ast.Count() | ast.Explain() | ast.Sensitive() | ast.Monotone():
@@ -93,7 +96,7 @@ def _declaration(node: ast.Declaration) -> str:
             return f"model {name_text(name)} from {string_text(path.value)}{_option('as', form)}"
         case ast.Data(name, path, label, rows):
             start = f"data {name_text(name)} from {string_text(path.value)}"
-            return f"{start}{_option('label', label)}{f' rows {rows.value}' if rows else ''}"
+            return f"{start}{_option('label', label)}{f' rows {number_text(rows)}' if rows else ''}"
         case ast.Feature(name, kind, stored, missing):
             text = f"feature {name_text(name)}: {_type(kind)}"
             text += f" stored as {interval_text(stored)}" if stored else ""
@@ -108,6 +111,13 @@ def _declaration(node: ast.Declaration) -> str:
             return _decision(node)
         case ast.Query():
             return _query(node)
+        case ast.Include(path):
+            return f"include {string_text(path.value)}"
+        case ast.Let(name, value, replaceable):
+            return f"{'param' if replaceable else 'let'} {name_text(name)} = {expression_text(value)}"
+        case ast.Define(name, parameters, constraints):
+            head = f"define {name.text}({', '.join(map(point_name_text, parameters))}) ="
+            return f"\n{_INDENT}".join([head, *map(formula_text, constraints)])
         case _:
             assert_never(node)
 
@@ -134,7 +144,7 @@ def _type(kind: ast.FeatureType) -> str:
 
 def _category_item(item: ast.CategoryItem) -> str:
     parts = [name_text(item.name)] if item.name else []
-    return " = ".join([*parts, decimal(item.value.value)] if item.value else parts)
+    return " = ".join([*parts, number_text(item.value)] if item.value else parts)
 
 
 def _query(query: ast.Query) -> str:
@@ -150,7 +160,10 @@ def _query(query: ast.Query) -> str:
 def _choices(choices: tuple[ast.Features, ...] | str) -> str:
     if isinstance(choices, str):
         return choices
-    return f"{{{', '.join(features_text(choice) for choice in choices)}}}"
+    if isinstance(choices, ast.Range):
+        return f"{interval_text(choices.interval)} by {number_text(choices.step)}"
+    texts = [features_text(choice) if isinstance(choice, ast.Features) else number_text(choice) for choice in choices]
+    return f"{{{', '.join(texts)}}}"
 
 
 def _body(body: ast.Body, indent: str) -> str:
@@ -191,18 +204,19 @@ def _points(points: tuple[ast.Point, ...]) -> str:
 
 
 def _tail(top: ast.Top | None, share: ast.Name | None, expect: ast.Expect | ast.ExpectShare | None) -> list[str]:
-    parts = [f"top {top.number.value}{' diverse' if top.diverse else ''}"] if top else []
+    parts = [f"top {number_text(top.number)}{' diverse' if top.diverse else ''}"] if top else []
     parts += [f"share of {name_text(share)}"] if share else []
     match expect:
         case ast.Expect(verdict):
             parts.append(f"expect {verdict}")
         case ast.ExpectShare(operator, bound):
-            parts.append(f"expect share {operator} {decimal(bound.value)}")
+            percent = " %" if isinstance(bound, ast.Constant) and abs(bound.factor) != 1 else ""
+            parts.append(f"expect share {operator} {number_text(bound)}{percent}")
     return parts
 
 
 def _explain(body: ast.Explain) -> str:
-    parts = [f"explain row {body.row.index.value} of {name_text(body.row.data)}{_option('in', body.model)}"]
+    parts = [f"explain row {number_text(body.row.index)} of {name_text(body.row.data)}{_option('in', body.model)}"]
     parts += [f"without {features_text(body.without)}"] if body.without else []
     parts += ["smallest"] if body.smallest else []
     return " ".join([*parts, *_tail(None, None, body.expect)])
@@ -220,15 +234,20 @@ def _sensitive(body: ast.Sensitive) -> str:
     parts.append(f"to {features_text(body.features)}")
     for word, number in (("gap", body.gap), ("margin", body.margin)):
         if number:
-            parts.append(f"{word} {decimal(number.value)}")
+            parts.append(f"{word} {number_text(number)}")
     if body.flip:
         parts.append(f"from {label_text(body.flip.source)} to {label_text(body.flip.target)}")
     if body.factor:
-        parts.append(f"factor {decimal(body.factor.value)}")
+        parts.append(f"factor {number_text(body.factor)}")
     if body.near:
         using = "" if body.near.using == "both" else f" using {body.near.using}"
         parts.append(f"near {name_text(body.near.data)}{using}")
     return " ".join([*parts, *_tail(body.top, body.share, body.expect)])
+
+
+def question_text(query: ast.Query) -> str:
+    """The text of a query as it was read; the canonical text if names were replaced in it."""
+    return shown_text(query) if query.expanded else query.span.text
 
 
 def placed(file: ast.File, name: str) -> ast.File:

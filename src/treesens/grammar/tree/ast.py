@@ -6,6 +6,7 @@ spans, so that `parse(print(tree)) == tree`. Numbers are exact.
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Literal, TypeAlias
 
 # Users of the tree import this file only; the nodes of constraints are in a separate file because of their number.
@@ -18,6 +19,7 @@ from treesens.grammar.tree.ast_terms import (
     ClassIs,
     ClassOf,
     Comparison,
+    Constant,
     Distance,
     Expression,
     FeatureOf,
@@ -67,10 +69,12 @@ __all__ = [
     "ClassIs",
     "ClassOf",
     "Comparison",
+    "Constant",
     "Count",
     "Data",
     "Decision",
     "Declaration",
+    "Define",
     "Distance",
     "DomainFrom",
     "Each",
@@ -87,9 +91,11 @@ __all__ = [
     "Flip",
     "Formula",
     "Implies",
+    "Include",
     "Infinity",
     "Interval",
     "Label",
+    "Let",
     "Likelihood",
     "Margin",
     "Measure",
@@ -116,6 +122,7 @@ __all__ = [
     "Product",
     "Query",
     "Quotient",
+    "Range",
     "Row",
     "Sensitive",
     "Sum",
@@ -126,6 +133,42 @@ __all__ = [
     "ValueSet",
     "Whole",
 ]
+
+# --- names that expansion replaces ------------------------------------------------------------------------------------
+
+
+@node
+class Include(Node):
+    """`include "FILE"`"""
+
+    path: Text
+
+
+@node
+class Let(Node):
+    """`let NAME = E`, or `param NAME = E`, whose number a caller may replace"""
+
+    name: Name
+    value: Expression
+    replaceable: bool = False
+
+
+@node
+class Define(Node):
+    """`define NAME(PARAMETER, ..) = CONSTRAINTS`"""
+
+    name: Name
+    parameters: tuple[Name, ...]
+    constraints: tuple[Formula, ...]
+
+
+@node
+class Range(Node):
+    """`INTERVAL by STEP` in a `for each`"""
+
+    interval: Interval
+    step: Number
+
 
 # --- declarations -----------------------------------------------------------------------------------------------------
 
@@ -355,7 +398,8 @@ Many: TypeAlias = Literal["features", "pairs", "protected"]
 class Each(Node):
     """`for each f in {..} | features | pairs | protected:`
 
-    A single parameter over `pairs` represents both features; in `for each f, g in pairs`, each represents one feature.
+    A single parameter over `pairs` represents both features; in `for each f, g in pairs`, each represents one feature. In an
+    unexpanded tree, a choice may also be a number, and the choices a `Range`.
     """
 
     parameters: tuple[Name, ...]
@@ -364,11 +408,16 @@ class Each(Node):
 
 @node
 class Query(Node):
-    """`query NAME: [for each ..:] BODY`; the sweeps are listed from the outermost to the innermost"""
+    """`query NAME: [for each ..:] BODY`; the sweeps are listed from the outermost to the innermost
+
+    `expanded` is True if names were replaced in the query, and `parameters` are those on which its answers depend.
+    """
 
     name: Name
     body: Body
     sweeps: tuple[Each, ...] = ()
+    expanded: bool = field(default=False, kw_only=True)
+    parameters: tuple[tuple[str, Number], ...] = field(default=(), kw_only=True)
 
 
 @node
@@ -389,14 +438,23 @@ class Decision(Node):
     otherwise: Name
 
 
-Declaration: TypeAlias = Model | Data | Feature | OneHot | DomainFrom | Measure | Decision | Query
+Declaration: TypeAlias = (
+    Model | Data | Feature | OneHot | DomainFrom | Measure | Decision | Query | Include | Let | Define
+)
 
 
 @node
 class File(Node):
-    """A whole file; its declarations are in the order of the text."""
+    """A whole file; its declarations are in the order of the text.
+
+    `expanded` is True if names were replaced in the file. `numbers` are the names read as numbers where the name of a class or
+    a category is possible, and `choices` those read as numbers where the name of a feature is possible.
+    """
 
     declarations: tuple[Declaration, ...]
+    expanded: bool = field(default=False, kw_only=True)
+    numbers: tuple[Name, ...] = field(default=(), kw_only=True)
+    choices: tuple[Name, ...] = field(default=(), kw_only=True)
 
     @property
     def queries(self) -> tuple[Query, ...]:

@@ -45,6 +45,18 @@ class Whole(Node):
     value: int
 
 
+@node
+class Constant(Node):
+    """The name of a number, times a factor: `g`, `-g`, `g %`. Expansion replaces it by a `Number`, or by a `Whole` if `whole`.
+
+    An unexpanded tree has this node wherever the types state a number; the types describe expanded trees.
+    """
+
+    name: Name
+    factor: Fraction = Fraction(1)
+    whole: bool = False
+
+
 Bound: TypeAlias = Number | Infinity
 Label: TypeAlias = Name | Number
 """A class or a category: by name, or by number."""

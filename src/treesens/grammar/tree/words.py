@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import Final
 
-DECLARATIONS: Final = ("model", "data", "feature", "onehot", "domain", "measure", "decision", "query", "for")
+DECLARATIONS: Final = (
+    *("include", "let", "param", "define"),
+    *("model", "data", "feature", "onehot", "domain", "measure", "decision", "query", "for"),
+)
 """Words that start a declaration at the beginning of a line."""
 
 VERBS: Final = ("find", "sensitive", "count", "explain", "maximize", "minimize", "share", "expect", "top")

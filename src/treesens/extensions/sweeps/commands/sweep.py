@@ -27,6 +27,7 @@ from treesens.commands.common import (
     write_output,
 )
 from treesens.commands.outputs import OutputFile, warn_of_journal
+from treesens.commands.parameters import parameter_options
 from treesens.compiler.base.option_kinds import Door
 from treesens.extensions.sweeps.settings import Settings, settings_of, settings_text
 from treesens.report.terminal import say, say_json
@@ -46,6 +47,7 @@ def sweep_options(function: Function) -> Function:
 
 @click.command("sweep")
 @click.argument("spec", type=click.Path(path_type=Path))
+@parameter_options
 @click.option("--journal", type=OutputFile(), help="Default: SPEC with the ending .sqlite.")
 @click.option("--jobs", "-j", type=Whole(min=1), help="Processes here. Default: one per core.")
 @click.option("--executor", help="local, dask://HOST:8786, ray or ray://HOST:10001. Default: local.")
@@ -138,6 +140,7 @@ def answers(questions: Sequence[Question], settings: Settings, journal: Journal)
                 "attempts_made": entry.attempts,
                 "cpu": entry.cpu,
                 "key": key,
+                **({"parameters": dict(question.parameters)} if question.parameters else {}),
             }
 
 
