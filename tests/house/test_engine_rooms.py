@@ -12,7 +12,7 @@ FLOORS = [
     {"prove"},
     {"overlap"},
     {"bound", "local", "measure", "nearest", "regions"},
-    {"problem"},
+    {"problem", "clauses"},
     {"ensemble"},
 ]
 """From the top; folders of one floor do not include each other. `.` is search.cpp."""
