@@ -1,1 +1,1 @@
-"""Values inside cells: chosen to satisfy relations, compared, counted, and verified as witnesses (docs/adr/0023)."""
+"""Values inside cells: chosen to satisfy relations, compared, counted, and verified as witnesses."""
