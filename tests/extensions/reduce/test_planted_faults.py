@@ -72,7 +72,7 @@ class Fault:
     judge: tuple[str, ...] = ()
     shown: Callable[[Any], bool] = bool
     splits: frozenset[str] = frozenset()
-    """Features on which the model of the result must split."""
+    """Features on which the model of the result must split, or that its question must name."""
     leaves: int = 0
 
 
@@ -208,7 +208,8 @@ def assert_reduced(name: str, trees: int, site: Path, tmp_path: Path) -> None:
         model["feature_names"][t["split_indices"][n]] for t in kept for n, c in enumerate(t["left_children"]) if c >= 0
     }
     assert len(kept) == record["after"]["trees"]
-    assert names >= fault.splits
+    cut = set(re.findall(r"\b[pq]\.([a-f])\b", (tmp_path / "small" / "q.sens").read_text()))
+    assert names | cut >= fault.splits  # a constraint cuts the cells of a feature, too
     assert max((t["left_children"].count(-1) for t in kept), default=0) >= fault.leaves
     if name == "program":
         again = [sys.executable, str(tmp_path / "program.py"), "q.sens"]
