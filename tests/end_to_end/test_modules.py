@@ -28,6 +28,7 @@ from treesens.backends.text.cnf import write_cnf, write_wcnf
 from treesens.binder.file import bind
 from treesens.compiler.ir import Membership, Module
 from treesens.compiler.ir.evaluate import BruteForceResult, brute_force, objective_value, satisfies
+from treesens.compiler.ir.files import read_module
 from treesens.compiler.lower import lower
 from treesens.compiler.passes.validation import Outcome
 from treesens.compiler.pipeline import PIPELINES, Pipeline, compile_query
@@ -416,3 +417,15 @@ def test_damaged_modules_end_in_an_error_or_a_verified_answer(part: int) -> None
             assert result.objective.bound >= truth.objective / 2**module.objective.shift - 1e-9, seed
     assert refused > 50
     assert judged > 50
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [('sir 1\nmodule "m"\nfeature "a" q\n', "line 3: "), ('sir 1\nmodule "m"\nvariables 1\n', "module m (")],
+)
+def test_errors_in_files_name_the_file_and_the_place(text: str, place: str, tmp_path: Path) -> None:
+    file = tmp_path / "m.sir"
+    file.write_text(text)
+    with pytest.raises(IRError) as raised:
+        read_module(file)
+    assert str(raised.value).startswith(f"{file}, {place}")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -98,18 +97,16 @@ def _decide(rewrite: Rewrite, claim: Claim, solver: str, budget: Budget) -> tupl
         return _sampled(rewrite, claim, check, solver, budget)
     if check.refuter is None:
         return Outcome.PROVED, ""
-    search = partial(_search, solver, budget=budget)
-    outcome = search(check.refuter)
+    outcome = _search(solver, check.refuter, budget=budget)
     if outcome.termination is Termination.INFEASIBLE:
         return Outcome.PROVED, ""
     if outcome.assignment is None:
         return Outcome.OPEN, outcome.detail or outcome.termination.value
-    words = check.counterexample(outcome.assignment)
-    if words is None:
+    if (words := check.counterexample(outcome.assignment)) is None:
         return Outcome.OPEN, "the solver's point is no counterexample in exact arithmetic"
     if check.derived and rewrite.step.relation is not Relation.EQUIVALENT:
         # Another forward map may exist, unless the output has no solution that is as good.
-        again = search(lost_by(check, outcome.assignment))
+        again = _search(solver, lost_by(check, outcome.assignment), budget=budget)
         if again.termination is not Termination.INFEASIBLE:
             return Outcome.OPEN, "the map derived from the postsolve does not fit; return `forward`"
     return Outcome.COUNTEREXAMPLE, words

@@ -28,13 +28,16 @@ def is_module_file(path: Path) -> bool:
 
 
 def read_module(path: Path) -> Module:
-    """The module in a `.sir` file, checked against the validity rules of the IR. Raises IRError with the line or rule."""
+    """The module in a `.sir` file, checked against the validity rules of the IR. Raises IRError with the file and the line or rule."""
     try:
         text = read_regular(path, MOST_TEXT_BYTES).decode("utf-8")
     except OSError as error:
         raise IRError(f"the module cannot be read: {error.strerror}", place=str(path)) from None
     except UnicodeDecodeError as error:
         raise IRError(f"byte {error.start} is not UTF-8", place=str(path), remedy="pass opt --full output") from None
-    module = parse_module(text)
-    verify(module)
+    try:
+        module = parse_module(text)
+        verify(module)
+    except IRError as error:
+        raise IRError(error.message, remedy=error.remedy, place=f"{path}, {error.place}") from error
     return module
