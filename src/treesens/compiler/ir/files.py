@@ -28,7 +28,7 @@ def is_module_file(path: Path) -> bool:
 
 
 def read_module(path: Path) -> Module:
-    """The module in a `.sir` file, checked against the validity rules of the IR. Raises IRError with the file and the line or rule."""
+    """The module in a `.sir` file, checked against the rules of the IR. Raises IRError with the file and the line or rule."""
     try:
         text = read_regular(path, MOST_TEXT_BYTES).decode("utf-8")
     except OSError as error:
