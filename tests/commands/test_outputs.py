@@ -35,6 +35,7 @@ READ = {
     "models",
     "new",
     "old",
+    "params",
     "paths",
     "purpose",
     "spec",

@@ -21,9 +21,8 @@ from treesens.backends.base import (
     missing_module,
 )
 from treesens.backends.text.smt2 import write_smt2
+from treesens.compiler.base.dyadic import nearest_double
 from treesens.compiler.ir import Module
-
-_COUNTS = frozenset({"conflicts", "decisions"})
 
 
 class Z3Backend(Backend):
@@ -71,7 +70,7 @@ class Z3Backend(Backend):
             solver.set("random_seed", limits.seed)
         self.configure(solver)
         solver.from_string(artifact.text)
-        if not artifact.variables and not solver.assertions():
+        if not solver.assertions() and "(check-sat)" not in artifact.text:
             return EMPTY
         answer = z3.unknown
         if artifact.warm_start is not None and not optimise:
@@ -83,7 +82,7 @@ class Z3Backend(Backend):
         if not started:
             answer = solver.check()
         told = solver.statistics()
-        statistics = {name: float(told.get_key_value(name)) for name in told.keys() if name in _COUNTS}  # noqa: SIM118
+        statistics = {n: float(told.get_key_value(n)) for n in ("conflicts", "decisions") if n in told.keys()}  # noqa: SIM118
         if answer == z3.unsat:
             return RawOutcome(Termination.INFEASIBLE, statistics=statistics)
         reason = solver.reason_unknown() if answer == z3.unknown else "the start" if started else ""
@@ -95,7 +94,7 @@ class Z3Backend(Backend):
             if optimise and len(goals := solver.objectives()) == 1:
                 value = model.eval(goals[0], model_completion=True)  # z3 minimises the negation of what is maximised
                 if z3.is_int_value(value) or z3.is_rational_value(value):
-                    reached = float(Fraction(value.as_string())) * (-1 if "(maximize" in artifact.text else 1)
+                    reached = nearest_double(Fraction(value.as_string())) * (-1 if "(maximize" in artifact.text else 1)
                     limits.report(reached, reached)
         if not optimise:
             termination = Termination.SATISFIED if answer == z3.sat else _reason(reason)
