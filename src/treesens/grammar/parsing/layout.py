@@ -67,7 +67,7 @@ def may_end(token: Token) -> bool:
 
 
 def mark_names(tokens: list[Token]) -> list[Token]:
-    """Marks as names those words of the language that can only be names: in `a.class`, `except row`, `a.job = none`."""
+    """Marks words of the language that can only be names as names: in `a.class`, `except row`, `a.job = none`, `1 + gap`."""
     marked = list(tokens)
     for index in _constraints_by_name(tokens):
         marked[index] = marked[index].update(type="PREDICATE")
@@ -77,7 +77,7 @@ def mark_names(tokens: list[Token]) -> list[Token]:
         on_line = token.line == before.line
         negates = token.type == "NOT" and index + 1 < len(marked) and may_start(marked, index + 1)
         negates = negates and marked[index + 1].line == token.line
-        as_value = before in ("=", "!=") and on_line and token.type not in ("ROW", "INF") and is_word(token)
+        as_value = before.type in _OPERATORS and on_line and token.type not in ("ROW", "INF") and is_word(token)
         as_value = as_value and not negates
         if after_dot or as_value or (before.type in ("EXCEPT", "OF") and is_word(token)):
             marked[index] = token.update(type="NAME")
@@ -123,10 +123,8 @@ _DEEPEST: Final = 64
 """Maximum number of brackets that are skipped after a call; the parser refuses deeper ones."""
 
 _CONTINUES: Final = ("ORDER", "EQUAL", "PLUS", "TIMES", "OVER", "IN", "COMMA")
-_BEFORE_QUANTITY: Final = (
-    *("ORDER", "EQUAL", "PLUS", "MINUS", "TIMES", "OVER", "COMMA"),
-    *("AVOID", "EXPECT", "MAXIMIZE", "MINIMIZE", "DOT"),
-)
+_OPERATORS: Final = ("ORDER", "EQUAL", "PLUS", "MINUS", "TIMES", "OVER")
+_BEFORE_QUANTITY: Final = (*_OPERATORS, "COMMA", "AVOID", "EXPECT", "MAXIMIZE", "MINIMIZE", "DOT")
 
 
 def declarations(tokens: list[Token]) -> list[list[Token]]:
