@@ -31,6 +31,8 @@ PRINTS = {
     "list solvers": "LeafImplies",
     "set a solver's options": "highs",
     "answer the IR": "no model",
+    "replace a parameter": '"radius": "0.02"',
+    "run with seeds": "–",
     "reduce a fault": "1 rows",
 }
 
