@@ -109,7 +109,7 @@ FAULTS = {
     "none-for-deep-tree": disagreeing("none-for-deep-tree", leaves=3),
     "none-for-large-leaf": disagreeing("none-for-large-leaf", splits=frozenset("b"), leaves=2),
     "worse-optimum": Fault(
-        ("hard", "--keep", "disagreement", "-b", "native,worse-optimum"),
+        ("hard", "--keep", "disagreement", "-b", "native,worse-optimum", "--timeout", "30"),
         ("compare", "--backends", "native,worse-optimum"), worse, frozenset("a"), 2,
     ),
     "dies": checked("dies", "crash", ended("crash"), splits=frozenset("c"), leaves=2),
