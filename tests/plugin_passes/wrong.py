@@ -353,6 +353,20 @@ def _(module: Module) -> Module | None:
     return with_block(module, Order, lambda block: [replace(block, variables=block.variables[::-1].copy())])
 
 
+@wrong("order-blocks-rotated")
+def _(module: Module) -> Module | None:
+    """Tables refer to order blocks by position: unchanged ops mean something else over rotated blocks."""
+    tied = sorted({i for op in module.ops_of(Membership) for i in op.orders.tolist()})
+    blocks = list(module.blocks)
+    for i in tied:
+        mine = [j for j, block in enumerate(blocks) if isinstance(block, Order) and j != i]
+        other = next((j for j in mine if len(blocks[j].cells) != len(blocks[i].cells)), None)
+        if other is not None:
+            blocks[i], blocks[other] = blocks[other], blocks[i]
+            return replace(module, blocks=tuple(blocks))
+    return None
+
+
 def substituted(module: Module, edit: Callable[[np.ndarray], bool]) -> PassResult | None:
     target = np.arange(module.variables, dtype=np.int32) * 2
     if not edit(target):

@@ -168,7 +168,7 @@ class Trace:
             self.end()
 
     def end(self) -> None:
-        """Sends what is known now, if anything is."""
+        """Sends the current bound and incumbent, if either is known."""
         if self._known != (None, None):
             self._send((round(time.monotonic() - self._started, 6), *self._known))
 
@@ -186,7 +186,7 @@ class RawOutcome:
     statistics: dict[str, float] = field(default_factory=dict)
     near_miss: NearMiss | None = None
     trajectory: tuple[Moment, ...] | None = None
-    """Bound and incumbent over time, as the solver reported them; None if they were not watched, or if it tells nothing."""
+    """Bound and incumbent over time, as the solver reported them; None if they were not watched or not reported."""
 
 
 EMPTY = RawOutcome(Termination.CRASH, detail="the solver read no variables from the file")

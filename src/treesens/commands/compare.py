@@ -37,10 +37,10 @@ from treesens.compiler.base.files import write_atomically
 from treesens.compiler.base.option_kinds import Door, declared
 from treesens.compiler.ir.files import read_module
 from treesens.compiler.result import Result, Verdict
-from treesens.errors import TreesensError, UsageError
+from treesens.errors import TreesensError
 from treesens.report.terminal import say, say_json, say_wrapped
 from treesens.runtime.interruption import interruptible
-from treesens.solve.exported import ExportedFile, answer_exported, is_exported, read_exported
+from treesens.solve.exported import ExportedFile, answer_exported, check_readers, is_exported, read_exported, readers_of
 from treesens.solve.options import Options
 from treesens.solve.question import result_of_error
 from treesens.visible import visible
@@ -191,12 +191,9 @@ def _backends(text: str, file: Path) -> list[str]:
     every = BACKENDS.names() if text == "all" else [BACKENDS.canonical(n) for n in split(text)]
     if not is_exported(file):
         return every
-    readers = [name for name in BACKENDS.names() if file.suffix.lower()[1:] in get_backend(name).reads]
     if text == "all" or not _given("backends"):
-        return [name for name in readers if get_backend(name).available() is None]
-    for name in every:
-        if name.partition("{")[0] not in readers:
-            raise UsageError(f"{name} does not read {file.name}", remedy=f"its readers are {', '.join(readers)}")
+        return [name for name in readers_of(file) if get_backend(name).available() is None]
+    check_readers(file, every)
     return every
 
 
@@ -298,7 +295,7 @@ def show(bound: Subject, cells: list[Cell]) -> None:
     for column in ("backend", "pipeline", "verdict", "proof / replay", *SECONDS, "search", "variables", "rows", *ENDS):
         table.add_column(column, justify="right" if column[-1] == "s" else "left")
     for runs in _runs(cells):
-        # The first run that decided the question stands for all.
+        # The row shows the verdict of the first run that decided the question.
         cell = next((run for run in runs if run.result.verdict is not Verdict.UNKNOWN), runs[0])
         result = cell.result
         verdicts = Counter(run.result.verdict for run in runs)

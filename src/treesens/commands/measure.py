@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 COUNTS = ("nodes", "branches", "conflicts", "decisions")
-"""Statistics that count the work of a search. A table shows the first one that the solver tells."""
+"""Statistics that count the work of a search. A table shows the first one that the solver reports."""
 _LARGEST_SEED = 2**31 - 1
 
 
@@ -86,7 +86,7 @@ def _seeds(text: str | None) -> tuple[int, ...]:
 
 
 def run_facts(result: Result, seed: int, number: int) -> dict[str, Any]:
-    """The fields of a run in records. `search` contains the counts that the solver tells; `trajectory` contains moments as
+    """The fields of a run in records. `search` contains the counts that the solver reports; `trajectory` contains moments as
     [seconds, bound, incumbent]. Both are null if unknown, and so is the trajectory of solvers that run at once (`auto`).
     """
     search = Counter[str]()
@@ -139,7 +139,7 @@ def plotted(records: Sequence[dict[str, Any]]) -> str:
 
 
 def work_text(search: Iterable[dict[str, int] | None]) -> str:
-    """The median of the first count that the solver tells, for tables."""
+    """The median of the first count that the solver reports, for tables."""
     known = [one for one in search if one]
     name = next((name for name in COUNTS if any(name in one for one in known)), None)
     if name is None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from treesens.compiler.base.files import MOST_TEXT_BYTES, read_regular
+from treesens.compiler.base.files import read_text
 from treesens.errors import DataError, UsageError
 from treesens.grammar.tree import ast
 
@@ -59,11 +59,9 @@ def given_parameters() -> dict[str, object]:
 
 
 def _read(path: Path) -> dict[str, object]:
+    text = read_text(path, "parameters", "save them as UTF-8")
     try:
-        text = read_regular(path, MOST_TEXT_BYTES).decode("utf-8")
         given = (json if path.suffix == ".json" else tomllib).loads(text, parse_float=Decimal)
-    except OSError as error:
-        raise DataError(f"the parameters cannot be read: {error.strerror}", place=str(path)) from None
     except (ValueError, RecursionError, ArithmeticError) as error:
         kind = "JSON" if path.suffix == ".json" else "TOML"
         raise DataError(f"this is not {kind}: {error}", place=str(path), remedy="write e.g. gap = 0.1") from None

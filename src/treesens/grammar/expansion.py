@@ -363,7 +363,7 @@ class _Expander:
         """The number that an expression of numbers denotes."""
         number = self._computed(node, local)
         if not _is_written(number):
-            remedy = "write a number; a quotient such as `x / 3` can stand where the name is used"
+            remedy = "write a number; a quotient such as `x / 3` is possible where the name is used"
             raise self.fail("S056", f"`{node.span.text}` has no decimal form", node.span, remedy)
         return ast.Number(number, span=node.span)
 
@@ -439,7 +439,7 @@ class _Expander:
     def _name(
         self, name: ast.Name, place: tuple[type[ast.Node], str], local: Mapping[str, Local], used: Span | None
     ) -> ast.Name | ast.Number:
-        """A name in a field of a node: a number where a number can stand, or the meaning of a parameter."""
+        """A name in a field of a node: a number where a number is possible, or the meaning of a parameter."""
         found, placed, kind = local.get(name.text), _placed(name, used), _kind(*place)
         meant = found if isinstance(found, ast.Name) else placed
         if kind == "value" and not _is_quoted(meant):

@@ -28,11 +28,8 @@ _WITHOUT_MODEL: dict[str, Any] = {
 }  # fmt: skip
 
 
-def module_record(module: Module, result: Result, **extra: Any) -> dict[str, Any]:
-    """The answer to a module as a JSON-ready dictionary: `assignment` contains the true variables, as integers of a `.sir`
-    file; `cells` contains cells of the grid by point and feature.
-    """
-    goal, solution = result.objective, result.solution
+def _facts(result: Result, why: str) -> dict[str, Any]:
+    """The fields of every answer without a model."""
     return {
         "query": result.query,
         "verdict": str(result.verdict),
@@ -40,19 +37,29 @@ def module_record(module: Module, result: Result, **extra: Any) -> dict[str, Any
         "proof": result.proof_text,
         "as_expected": None if result.verdict is Verdict.UNKNOWN else True,
         **_WITHOUT_MODEL,
-        "no_replay": NO_MODEL,
+        "no_replay": why,
+        "backend": result.backend,
+        "seconds": {k: round(v, 6) for k, v in result.seconds.items()},
+        "attempts": attempt_records(result),
+    }
+
+
+def module_record(module: Module, result: Result, **extra: Any) -> dict[str, Any]:
+    """The answer to a module as a JSON-ready dictionary: `assignment` contains the true variables, as integers of a `.sir`
+    file; `cells` contains cells of the grid by point and feature.
+    """
+    goal, solution = result.objective, result.solution
+    return {
+        **_facts(result, NO_MODEL),
         "objective": None if goal is None else objective_record(goal),
         "value": None if goal is None else goal.value,
         "bound": None if goal is None else goal.bound,
         "assignment": None if solution is None else encode_integers(np.flatnonzero(solution.assignment)),
         "cells": None if solution is None else cells_of(module, solution.assignment),
-        "backend": result.backend,
         "pipeline": result.pipeline,
-        "seconds": {k: round(v, 6) for k, v in result.seconds.items()},
         "size": result.size.to_dict(),
         **({"rests_on": list(result.proof_dependencies)} if result.proof_dependencies else {}),
         **({"notes": list(result.notes)} if result.notes else {}),
-        "attempts": attempt_records(result),
         "query_sha256": digest(module),
         "sha256": digest(module),
         "plugins": [asdict(plugin) for plugin in plugins_of(None, result)],
@@ -66,22 +73,13 @@ def file_record(file: ExportedFile, result: Result) -> dict[str, Any]:
     """
     reached, line = value_reached(result), file.line
     return {
-        "query": result.query,
-        "verdict": str(result.verdict),
-        "reason": result.reason,
-        "proof": result.proof_text,
-        "as_expected": None if result.verdict is Verdict.UNKNOWN else True,
-        **_WITHOUT_MODEL,
-        "no_replay": NO_POINT,
+        **_facts(result, NO_POINT),
         "objective": None,
         "raw_value": reached,
         "value": None if line is None or reached is None else line.value(reached),
         "means": None if line is None else line.means,
-        "backend": result.backend,
         "pipeline": None,
-        "seconds": {k: round(v, 6) for k, v in result.seconds.items()},
         "size": None,
-        "attempts": attempt_records(result),
         "query_sha256": None,
         "sha256": sha256(file.text.encode()).hexdigest(),
         "plugins": [],

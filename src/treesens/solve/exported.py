@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from treesens.backends.base import Artifact, RawOutcome, Termination, get_backend
+from treesens.backends.base import BACKENDS, Artifact, RawOutcome, Termination, get_backend
 from treesens.backends.text.value import GUIDES, ValueLine, read_value_line
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.files import MOST_TEXT_BYTES, read_regular
+from treesens.compiler.base.files import read_text
 from treesens.compiler.base.tolerance import Tolerance
 from treesens.compiler.ir.module import ModuleSize
 from treesens.compiler.result import Attempt, Proof, Result
-from treesens.errors import DataError
+from treesens.errors import DataError, UsageError
 from treesens.solve.conclude import conclude_exported
 from treesens.solve.driver import limits_of, solve_outcome
 from treesens.solve.options import Options
@@ -60,16 +61,24 @@ def is_exported(path: Path) -> bool:
 
 def read_exported(path: Path, tolerance: Tolerance) -> ExportedFile:
     """The text of a file. Raises DataError if it cannot be read; only the solver checks the content."""
-    try:
-        text = read_regular(path, MOST_TEXT_BYTES).decode("utf-8")
-    except OSError as error:
-        raise DataError(f"the file cannot be read: {error.strerror}", place=str(path)) from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"byte {error.start} is not UTF-8", place=str(path), remedy="pass a text of `emit`") from None
+    text = read_text(path, "file", "pass a text of `emit`")
     end = _ENDS.get(path.suffix.lower()[1:], "")
     if text.rstrip().rpartition("\n")[2].strip().lower() != end and end:  # some readers accept a part of a file
         raise DataError(f"the last line is not `{end.upper()}`", place=str(path), remedy="pass the whole file")
     return ExportedFile(path.name, path.suffix.lower()[1:], text, tolerance)
+
+
+def readers_of(path: Path) -> list[str]:
+    """The backends that read the format of an exported file."""
+    return [name for name in BACKENDS.names() if path.suffix.lower()[1:] in get_backend(name).reads]
+
+
+def check_readers(path: Path, backends: Iterable[str]) -> None:
+    """Raises UsageError for a backend that does not read the file."""
+    readers = readers_of(path)
+    for name in backends:
+        if name.partition("{")[0] not in readers:
+            raise UsageError(f"{name} does not read {path.name}", remedy=f"its readers are {', '.join(readers)}")
 
 
 def answer_exported(file: ExportedFile, options: Options, budget: Budget) -> Result:

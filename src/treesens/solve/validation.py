@@ -6,7 +6,7 @@ pass is proved on this module. Otherwise the proof names the pass, and so does e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -117,30 +117,22 @@ def not_propagated(premise: Module, rows: list[Row]) -> list[Row]:
     from treesens._engine import implied_clauses
 
     logic = replace(premise, ops=tuple(op for op in premise.ops if not isinstance(op, Linear)))
-    known = _in_csr(steadily(clauses_of(logic)))
-    asked = [(row, clause) for row in rows if (clause := clause_of(row)) is not None]
-    if known is None or not asked:
-        return [] if known is None else rows
-    members = [literal for _, clause in asked for literal in clause]
-    implied = np.zeros(len(asked), np.uint8)
+    clauses = steadily(clauses_of(logic))
+    known = [[x for x in clause if x != FALSE] for clause in clauses if TRUE not in clause]
+    asked = {row: clause for row in rows if (clause := clause_of(row)) is not None}
+    if not all(known) or not asked:
+        return rows if all(known) else []
+    (indptr, literals), (ends, members), implied = _csr(known), _csr(asked.values()), np.zeros(len(asked), np.uint8)
     implied_clauses(
-        variables=premise.variables,
-        indptr=known[0],
-        literals=known[1],
-        asked=indptr_of([len(clause) for _, clause in asked]),
-        members=np.array(members, np.int32),
-        out=implied,
+        variables=premise.variables, indptr=indptr, literals=literals, asked=ends, members=members, out=implied
     )
-    proved = {row for (row, _), yes in zip(asked, implied.tolist(), strict=True) if yes}
+    proved = {row for row, yes in zip(asked, implied.tolist(), strict=True) if yes}
     return [row for row in rows if row not in proved]
 
 
-def _in_csr(clauses: Iterable[list[int]]) -> tuple[Int64Array, Int32Array] | None:
-    """Clauses without constants as row pointers and literals; None if a clause is empty."""
-    kept = [[x for x in clause if x != FALSE] for clause in clauses if TRUE not in clause]
-    if not all(kept):
-        return None
-    return indptr_of([len(clause) for clause in kept]), np.array([x for clause in kept for x in clause], np.int32)
+def _csr(clauses: Collection[list[int]]) -> tuple[Int64Array, Int32Array]:
+    """Clauses as row pointers and literals."""
+    return indptr_of([len(clause) for clause in clauses]), np.array([x for clause in clauses for x in clause], np.int32)
 
 
 def _sampled(rewrite: Rewrite, claim: Claim, why: str, solver: str, budget: Budget) -> tuple[Outcome, str]:

@@ -65,6 +65,24 @@ def test_modules_are_instances(folder: Path) -> None:
     assert "contradiction" in done.stderr
 
 
+@pytest.mark.parametrize("format", ["lp", "mps", "smt2"])
+def test_exported_files_are_instances(folder: Path, format: str) -> None:
+    (folder / "q.sens").write_text('model m from "m1.json"\nquery never: find a such that margin(a) >= 99\n')
+    assert run_command(folder, "emit", "q.sens", "--to", format, "-o", f"never.{format}").returncode == 0
+    backend = "z3" if format == "smt2" else "highs"
+    listed(folder, {"module": f"never.{format}", "verdict": "none"}, {"model": "m1", "feature": "sex", "margin": 0.1})
+    done = run_command(folder, "bench", "list.jsonl", "--models", ".", "-o", "x.jsonl", "-b", f"{backend},native")
+    assert done.returncode == 1
+    assert f"native does not read never.{format}" in done.stderr
+    records = records_of(folder, "-b", backend, *SEVERAL)
+    assert len(records) == 8
+    assert {r["verdict"] for r in records if r["model"].startswith("never")} == {"none"}
+    listed(folder, {"module": f"never.{format}", "verdict": "found"})
+    done = run_command(folder, "bench", "list.jsonl", "--models", ".", "-o", "out.jsonl", "-b", backend)
+    assert done.returncode == 6
+    assert "contradiction" in done.stderr
+
+
 def test_contradictions_between_runs_are_found() -> None:
     def record(verdict: str, seed: int, number: int) -> dict[str, Any]:
         where = {"key": "k", "backend": "highs", "pipeline": "default", "known": None}

@@ -47,7 +47,7 @@ def value_line(module: Module, artifact: Artifact, objective: Objective | None) 
 
 @dataclass(frozen=True)
 class ValueLine:
-    """A value line that was read: `means` is what the value is, the root of (if `root`) `constant` + `factor` z."""
+    """A value line that was read: `means` names the value: the root of (if `root`) `constant` + `factor` z."""
 
     means: str
     constant: float

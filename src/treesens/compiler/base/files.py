@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from treesens.compiler.base.packages import PURPOSES, imported
-from treesens.errors import OverwriteError, UsageError
+from treesens.errors import DataError, OverwriteError, TreesensError, UsageError
 
 MOST_TEXT_BYTES = 50_000_000
 """Size limit of files written by users (sweeps, lists of instances) and of IR text."""
@@ -109,6 +109,16 @@ def read_regular(path: str | os.PathLike[str], most: int, *, own: bool = False) 
     if len(data) > most:
         raise OSError(errno.EFBIG, f"the file has more than {most:,} bytes")
     return data
+
+
+def read_text(path: Path, what: str, remedy: str, *, own: bool = False, error: type[TreesensError] = DataError) -> str:
+    """The text of a file; messages call the file `what`. Raises `error` for a file that cannot be read or is not UTF-8."""
+    try:
+        return read_regular(path, MOST_TEXT_BYTES, own=own).decode("utf-8")
+    except OSError as problem:
+        raise error(f"the {what} cannot be read: {problem.strerror}", place=str(path)) from None
+    except UnicodeDecodeError as problem:
+        raise error(f"byte {problem.start} is not UTF-8", place=str(path), remedy=remedy) from None
 
 
 def _refuse_others(mode: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from treesens.compiler.base.files import MOST_TEXT_BYTES, open_regular, read_regular
+from treesens.compiler.base.files import open_regular, read_text
 from treesens.compiler.ir.module import Module
 from treesens.compiler.ir.text import is_module_text, parse_module
 from treesens.compiler.ir.verifier import verify
@@ -29,12 +29,7 @@ def is_module_file(path: Path) -> bool:
 
 def read_module(path: Path) -> Module:
     """The module in a `.sir` file, checked against the rules of the IR. Raises IRError with the file and the line or rule."""
-    try:
-        text = read_regular(path, MOST_TEXT_BYTES).decode("utf-8")
-    except OSError as error:
-        raise IRError(f"the module cannot be read: {error.strerror}", place=str(path)) from None
-    except UnicodeDecodeError as error:
-        raise IRError(f"byte {error.start} is not UTF-8", place=str(path), remedy="pass opt --full output") from None
+    text = read_text(path, "module", "pass opt --full output", error=IRError)
     try:
         module = parse_module(text)
         verify(module)

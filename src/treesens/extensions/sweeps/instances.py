@@ -1,8 +1,8 @@
 """Many questions of one form: instances (model, varied features, gap), run on backends and pipelines, stored as JSON lines.
 
 An instance is a JSON object with `model` (a name or path), `feature` (index or name) or `features` (a list), and one of
-`margin`, `gap`, or `from`, `to` and `factor`; or an object with `module`, the path of a `.sir` file. `verdict` is the known
-verdict, if any.
+`margin`, `gap`, or `from`, `to` and `factor`; or an object with `module`, the path of a `.sir` file or of an exported `.lp`,
+`.mps` or `.smt2` file. `verdict` is the known verdict, if any.
 
 Instances are solved like the questions of a sweep, but no answer is derived from another (their questions have no family).
 """
@@ -13,16 +13,17 @@ import itertools
 import json
 import re
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
 from treesens.commands.measure import ONE_RUN, Runs, run_facts
-from treesens.compiler.base.files import MOST_TEXT_BYTES, make_folder, read_regular, will_write
+from treesens.compiler.base.files import make_folder, read_text, will_write
 from treesens.compiler.ir.files import read_module
 from treesens.compiler.ir.text import digest
 from treesens.compiler.result import Result, Verdict
@@ -38,6 +39,7 @@ from treesens.grammar.tree import ast
 from treesens.records.answers import certificate_records
 from treesens.records.journal import Entry, Journal, key_of
 from treesens.records.questions import Question, context_of, digest_of, document_of
+from treesens.solve.exported import answer_exported, check_readers, is_exported, read_exported
 from treesens.solve.module import answer_module
 
 _NUMBER = r"-?[0-9]{1,40}(\.[0-9]{1,40})?(e-?[0-9]{1,3})?"
@@ -222,7 +224,7 @@ def run(
             f"there are results without their journal, {journal_file.name}", place=str(output),
             remedy="choose another file with --output, or remove this file",
         )  # fmt: skip
-    modules = [(x, read_module(folder / x.model)) for x in instances if x.level is None]
+    modules = [(x, *_subject(folder / x.model, options, settings)) for x in instances if x.level is None]
     about = [x for x in instances if x.level is not None]
     questions = questions_of(about, folder)
     numbers = range(1, runs.repeat + 1)
@@ -268,16 +270,26 @@ def run(
                 keep(asked[question.digest][0], entry.key)
 
             sweep(listed, options, executor, journal, stop=stop, on_answer=on_entry, measurement=measurement)
-            for number, (instance, module), one in itertools.product(numbers, modules, each):
-                key = key_of(_numbered(f"bench\0{digest(module)}", number), one)
+            for number, (instance, content, answer), one in itertools.product(numbers, modules, each):
+                key = key_of(_numbered(f"bench\0{content}", number), one)
                 if journal.record(key, options.time_limit) is None:
-                    outcome = Outcome(key, answer_module(module, begin(instance, number, one), one.budget(stop)))
+                    outcome = Outcome(key, answer(begin(instance, number, one), one.budget(stop)))
                     if stop is not None and stop.is_set():
                         break
                     record = recorded(instance, number, one, outcome)
                     journal.keep(Entry(key, record["verdict"], instance.key, instance.model), one.time_limit, record)
                 keep(instance, key)
     return records
+
+
+def _subject(path: Path, options: Settings, settings: Sequence[Setting]) -> tuple[str, Callable[..., Result]]:
+    """The digest of a module or an exported file, and the function that answers it. Raises UsageError for other backends."""
+    if not is_exported(path):
+        module = read_module(path)
+        return digest(module), partial(answer_module, module)
+    check_readers(path, [one.backend for one in settings])
+    file = read_exported(path, options.closeness)
+    return sha256(file.text.encode()).hexdigest(), partial(answer_exported, file)
 
 
 def _numbered(digest: str, number: int) -> str:
@@ -338,14 +350,7 @@ def _record(instance: Instance, setting: Settings, outcome: Outcome, number: int
 
 
 def _lines(path: Path, *, own: bool = False) -> list[str]:
-    try:
-        return read_regular(path, MOST_TEXT_BYTES, own=own).decode("utf-8").splitlines()
-    except OSError as error:
-        raise DataError(f"the list cannot be read: {error.strerror}", place=str(path)) from None
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"byte {error.start} is not UTF-8", place=str(path), remedy="pass a file of JSON lines"
-        ) from None
+    return read_text(path, "list", "pass a file of JSON lines", own=own).splitlines()
 
 
 def read_records(path: Path) -> list[dict[str, Any]]:

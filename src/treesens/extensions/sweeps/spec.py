@@ -16,7 +16,7 @@ from typing import Any
 
 from treesens.commands.parameters import given_parameters, read_file
 from treesens.compiler.base.diagnostics import did_you_mean
-from treesens.compiler.base.files import MOST_TEXT_BYTES, read_regular
+from treesens.compiler.base.files import read_text
 from treesens.compiler.base.option_kinds import Bytes, Door, Number, Seconds
 from treesens.compiler.model import Task
 from treesens.errors import DataError, UsageError
@@ -78,11 +78,9 @@ def read_spec(path: Path, *, trust_pickle: bool = False) -> Spec:
         return Spec(list(questions_of(document, session)), Settings(), told)
     if given := given_parameters():
         raise UsageError(f"{path} has no parameter `{next(iter(given))}`", remedy="parameters belong to a .sens file")
+    text = read_text(path, "sweep", "save it as UTF-8")
     try:
-        text = read_regular(path, MOST_TEXT_BYTES).decode("utf-8")
         data = tomllib.loads(text, parse_float=Decimal)
-    except OSError as error:
-        raise DataError(f"the sweep cannot be read: {error.strerror}", place=str(path)) from None
     except (ValueError, RecursionError, ArithmeticError) as error:
         raise DataError(f"this is not TOML: {error}", place=str(path), remedy=f"write e.g.\n{_EXAMPLE}") from None
     place = _Place(path, text)
