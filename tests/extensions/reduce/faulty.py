@@ -101,7 +101,7 @@ class Sleeps(NoneForLargeLeaf):
     name = "sleeps"
 
     def fault(self, module: Module, limits: Limits) -> RawOutcome:
-        time.sleep(2)
+        time.sleep(1)
         return self.right(module, limits)
 
 

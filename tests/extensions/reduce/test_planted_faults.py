@@ -113,7 +113,7 @@ FAULTS = {
         ("compare", "--backends", "native,worse-optimum"), worse, frozenset("a"), 2,
     ),
     "dies": checked("dies", "crash", ended("crash"), splits=frozenset("c"), leaves=2),
-    "sleeps": checked("sleeps", "slower-than=1.5", lambda r: r["seconds"] > 1.5, splits=frozenset("b"), leaves=2),
+    "sleeps": checked("sleeps", "slower-than=0.8", lambda r: r["seconds"] > 0.8, splits=frozenset("b"), leaves=2),
     "gives-up": checked("gives-up", "unknown", lambda record: verdicts(record) == {"unknown"}, leaves=3),
     "explodes": stopped("explodes", "P001"),
     "refuses": stopped("refuses", "P001", splits=frozenset("d"), leaves=2),
