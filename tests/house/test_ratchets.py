@@ -44,9 +44,9 @@ def words_of_pages() -> int:
 
 
 LIMITS: dict[str, tuple[Callable[[], int], int]] = {
-    "lines of the core": (lambda: lines(python_files(core=True)), 48_882),
-    "lines of Python": (lambda: lines(python_files()), 100_768),
-    "files of Python": (lambda: sum(1 for _ in python_files()), 622),
+    "lines of the core": (lambda: lines(python_files(core=True)), 49_300),
+    "lines of Python": (lambda: lines(python_files()), 103_268),
+    "files of Python": (lambda: sum(1 for _ in python_files()), 640),
     "files that name require_certificate": (lambda: files_that_name(r"\brequire_certificate\b"), 12),
     "files that name absolute_tolerance": (lambda: files_that_name(r"\babsolute_tolerance\b"), 3),
     "lines of C++": (lambda: lines(p for p in (SOURCES / "engine").rglob("*.?pp")), 18_143),

@@ -221,8 +221,19 @@ def _decorated(function: Any, *options: Option) -> Any:
 
 
 def split(text: str | None) -> list[str]:
-    """The parts of a comma-separated list; commas in braces, as in `highs{presolve=off,threads=1}`, do not separate parts."""
-    return [part.strip() for part in re.split(r",(?![^{]*\})", text or "") if part.strip()]
+    """The parts of a comma-separated list. Commas in braces, as in `highs{presolve=off,threads=1}`, quotes and backquotes, as
+    in "debt, %", separate no parts.
+    """
+    return [unquoted(part) for part in _PART.findall(text or "") if part.strip()]
+
+
+def unquoted(part: str) -> str:
+    """A part of a list without the quotes around it."""
+    return part[1:-1] if _QUOTED.fullmatch(part := part.strip()) else part
+
+
+_QUOTED = re.compile(r"""`[^`]+`|"[^"]+\"""")
+_PART = re.compile(r"""(?:`[^`]*`|"[^"]*"|\{[^}]*\}|[^,])+""")
 
 
 def file_argument(function: Function) -> Function:

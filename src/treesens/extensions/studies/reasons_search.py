@@ -23,6 +23,7 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.query.bounds import least_units
+from treesens.compiler.query.domain import ValueDomain
 from treesens.compiler.query.evaluate import holds, inputs_of
 from treesens.compiler.query.query import AtLeast, LinearForm, Query, pinned
 from treesens.compiler.result import answered
@@ -37,6 +38,7 @@ from treesens.extensions.studies.decisions import favourable_clause
 from treesens.extensions.studies.events import favourable_class
 from treesens.extensions.studies.evidence import Answered, Change, Evidence, Open
 from treesens.extensions.studies.evidence import Reason as Because
+from treesens.extensions.studies.limits import Limits
 from treesens.extensions.studies.questions import bind_study, check_features, declarations_of
 from treesens.extensions.studies.reasons import DenialRecord, PrincipalReason, ReasonOptions, read_codes
 from treesens.extensions.studies.running import library_of
@@ -101,17 +103,35 @@ class _Denials:
                 "--shap divides one score among the features, but this model has several scores",
                 remedy="leave out --shap, or ask about each inner model separately",
             )
+        limits = Limits(frozenset(options.fixed), options.direction, options.permitted)
+        if options.way == "values" and any(True for _ in limits.names):
+            raise UsageError(
+                "reasons by values have no changes to limit", remedy="leave out --fixed, --direction and --permitted"
+            )
         used = set(model.ensemble.used_features)
-        self.usable = frozenset(f for f, n in enumerate(names) if n in used and n not in protected)
-        self.words = read_codes(options.codes, names, [names[f] for f in sorted(self.usable)])
+        self.usable = frozenset(f for f, n in enumerate(names) if n in used and n not in (*protected, *options.fixed))
+        self.names = model.meaning.classes
         self.every = frozenset(range(len(names)))
         diagnostics = Diagnostics()
-        find = ast.Find(
-            (ast.Point(ast.Name("a")),), (favourable_clause(model.ensemble, self.favourable, options.threshold),)
-        )
         declared = declarations_of(model, options.real, has_table=True, domain=options.domain)
-        (question,) = bind_study(model, table, (*declared, ast.Query(ast.Name("q"), find)), diagnostics)
-        self.question: ResolvedQuestion = question
+        favourable = favourable_clause(model.ensemble, self.favourable, options.threshold)
+
+        def bound(*more: ast.Formula) -> ResolvedQuestion:
+            find = ast.Find((ast.Point(ast.Name("a")),), (favourable, *more))
+            (question,) = bind_study(model, table, (*declared, ast.Query(ast.Name("q"), find)), diagnostics)
+            return question
+
+        self.bound, self.limits = bound, limits
+        question = self.question = bound()
+        space = question.query.space
+        limits.check(space)
+        labels = {
+            name: domain.labels
+            if isinstance(domain, ValueDomain) and any(isinstance(x, str) for x in domain.labels)
+            else ()
+            for name, domain in zip(space.names, space.domains, strict=True)
+        }
+        self.words = read_codes(options.codes, labels, [names[f] for f in sorted(self.usable)])
         self.ensemble = question.models[0].ensemble
         self.warnings = tuple(item.render() for item in diagnostics)
         self.library = library_of(model, options.replay)
@@ -164,16 +184,18 @@ class _Denials:
             return self.unsettled(place, "the sum of the library and the exact sum lead to different decisions")
         options = Options(time_limit=self.options.time_limit, seed=self.options.seed, regions=False)
         budget = Budget.of(self.options.time_limit, self.stop)
-        judge = RowDecisions([self.question.query], self.cells[place], budget, options, answer)
+        query, cells = self._question(place)
+        judge = RowDecisions([query], cells, budget, options, answer)
         known = self._settled(judge, place)
-        witness = None if known.other is None else self._verified(known.other[1], row)
+        witness = None if known.other is None else self._verified(known.other, row)
         if known.other is not None and witness is None:
             known = Known(reason="no input in these cells could be verified")
-        self.known[row] = self.cells[place], known.features
+        self.known[row] = cells, known.features
         ranked = sorted(known.features, key=lambda f: (-int(self.sweep.rises[place, f]), f))[: self.options.most]
         return DenialRecord(
             row=row,
             decision=self._decision(row),
+            decision_name=self.names.get(self._decision(row), ABSENT),
             reasons=[self._reason(f, place, witness) for f in ranked],
             suffice=known.suffice,
             needed=known.needed,
@@ -189,6 +211,8 @@ class _Denials:
         title, query = f"the reasons of row {record.row}", self.question.query
         if record.row not in self.known or record.suffice == "open":
             return Open(title, record.reason or "no reasons were found")
+        if self.limits.bounded:
+            return Open(title, "no statement covers the permitted changes")
         cells, features = self.known[record.row]
         if record.suffice == "yes":
             if self.options.way == "values":
@@ -201,13 +225,13 @@ class _Denials:
 
     def _settled(self, judge: RowDecisions, place: int) -> Known:
         """The finding: a minimal set of features whose change suffices, or a proof that no set of `most` features suffices."""
-        query, known = self.question.query, Known()
+        known = Known()
         if self.options.way == "values":
             return self._deciding(judge)
         try:
-            if self.sweep.reached[place]:
-                judge.known.append((query, self.sweep.cells[place][None]))
-                if self._verified(judge.known[0][1], self.denied[place]) is None:
+            if self.sweep.reached[place] and not self.limits.bounded:
+                judge.known.append((self.question.query, self.sweep.cells[place][None]))
+                if self._verified(judge.known[0], self.denied[place]) is None:
                     judge.known.clear()
             found = judge.other(self.every - self.usable)
             if found is None:
@@ -266,18 +290,30 @@ class _Denials:
             pass
         return Known(reason=judge.unsettled or judge.budget.reason or "the time was over")
 
-    def _verified(self, cells: Int32Array, row: int) -> Witness | None:
-        found = verify_cells(self.question.query, cells, near=self.rows[row], library_predict=self.library)
+    def _question(self, place: int) -> tuple[Query, Int32Array]:
+        """The question of the favourable decision, with the limits on changes of a row, and the row's cells int32[features]."""
+        if not self.limits.bounded:
+            return self.question.query, self.cells[place]
+        row = self.denied[place]
+        query = self.bound(*self.limits.formulas(self.question.query.space, row, self.rows[row])).query
+        return query, query.space.grid.cells(self.rows[row : row + 1])[0].astype(np.int32)
+
+    def _verified(self, other: Other, row: int) -> Witness | None:
+        query, cells = other
+        found = verify_cells(query, cells, near=self.rows[row], library_predict=self.library)
         return found if isinstance(found, Witness) else None
 
     def _reason(self, feature: int, place: int, witness: Witness | None) -> PrincipalReason:
         name = self.ensemble.feature_names[feature]
+        value = self._label(feature, float(self.rows[self.denied[place], feature]))
+        instead = None if witness is None else self._label(feature, float(witness.values[0][feature]))
+        words = self.words[name].about(value, instead)
         return PrincipalReason(
             feature=name,
-            code=self.words[name].code,
-            phrase=self.words[name].phrase,
-            value=self._label(feature, float(self.rows[self.denied[place], feature])),
-            instead=None if witness is None else self._label(feature, float(witness.values[0][feature])),
+            code=words.code,
+            phrase=words.phrase,
+            value=value,
+            instead=instead,
             rise=float(self.sweep.rises[place, feature]) * self.sweep.unit if self.sweep.swept[feature] else None,
         )
 
@@ -305,6 +341,7 @@ class _Denials:
         return DenialRecord(
             row=row,
             decision=self._decision(row),
+            decision_name=self.names.get(self._decision(row), ABSENT),
             reasons=[],
             suffice="open",
             needed=None,

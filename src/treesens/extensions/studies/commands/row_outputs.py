@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from treesens.commands.common import write_output
+from treesens.errors import UsageError
 from treesens.extensions.answers.reason_words import reason_words
 from treesens.extensions.studies.commands.study_outputs import Outputs, say_favourable
 from treesens.extensions.studies.report.study_tables import show_curve, show_denials, show_rows, show_sets, write_csv
-from treesens.extensions.studies.study import Found
-from treesens.report.terminal import say_wrapped
+from treesens.extensions.studies.study import Asking, Found, Study
+from treesens.report.terminal import say, say_wrapped
 
 _WHY_COLUMNS = ("row", "class", "size", "features", "values", "contrast")
 
@@ -47,7 +48,19 @@ _REASON_COLUMNS = ("row", "decision", "suffice", "rank", "code", "phrase", "feat
 
 
 class ReasonsOutputs(Outputs):
-    """Outputs of `treesens reasons`: a line per denial, how many denials have insufficient reasons, and a file for letters."""
+    """Outputs of `treesens reasons`: a line per denial, how many denials have insufficient reasons, a file of all reasons, and
+    letters.
+    """
+
+    def __init__(self, study: Study[Any, Any], asked: Asking[Any]) -> None:
+        super().__init__(study, asked)
+        self.letters, options = None, asked.options
+        if options.letters is not None:
+            from treesens.extensions.studies.report.letters import Letters
+
+            self.letters = Letters(options, asked.table)
+        elif lonely := next((name for name in ("letter", "reference", "date", "pdf") if getattr(options, name)), None):
+            raise UsageError(f"--{lonely} needs letters", remedy="add --letters FOLDER")
 
     def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
         """Prints a line per denial."""
@@ -56,8 +69,14 @@ class ReasonsOutputs(Outputs):
         show_denials(document)
 
     def write(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
-        """Writes the lines for letters."""
-        del document, found
+        """Writes the lines, and the letters."""
+        del found
+        if (letters := self.letters) is not None:
+            favourable = document.get("favourable_name", document["favourable"])
+            missing: list[str] = []
+            write_output(str(letters.folder), lambda: missing.extend(letters.write(records, favourable)))
+            for words in missing:
+                say(words, err=True)
         if (out := self.asked.options.out) is not None:
             write_output(str(out), partial(write_csv, out, _REASON_COLUMNS, _reason_lines(records)))
 
@@ -66,7 +85,7 @@ def _reason_lines(records: Sequence[dict[str, Any]]) -> Iterator[list[Any]]:
     """The lines of the file for letters: the row, its rank, code, phrase, feature, value, and a value to have `instead`."""
     for record in records:
         for rank, one in enumerate(record["reasons"], 1):
-            about = [record["row"], record["decision"], record["suffice"], rank]
+            about = [record["row"], record.get("decision_name", record["decision"]), record["suffice"], rank]
             yield [*about, *(one[name] for name in ("code", "phrase", "feature", "value", "instead"))]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from treesens.commands.common import named_set, read_as, reads, split, words_and_facts
+from treesens.commands.common import named_set, read_as, reads, split, unquoted, words_and_facts
 from treesens.compiler.base import option_kinds as kinds
 from treesens.compiler.base.floats import fraction_of
 from treesens.errors import UsageError
@@ -121,7 +121,7 @@ def _pairs(texts: Sequence[str], flag: str, example: str) -> dict[str, str]:
         name, equals, words = (word.strip() for word in part.rpartition("="))
         if not (name and equals and words):
             raise UsageError(f"{flag}: `{part}` assigns nothing to a feature", remedy=f"write {flag} {example}")
-        found[name] = words
+        found[unquoted(name)] = words
     return found
 
 

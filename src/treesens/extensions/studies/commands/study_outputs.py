@@ -74,7 +74,8 @@ class Outputs:
 def say_favourable(document: dict[str, Any]) -> None:
     """Prints the first line of studies about a favourable decision; the line names the favourable class."""
     if "favourable" in document:
-        say_wrapped(f"favourable: class {document['favourable']}")
+        name = document.get("favourable_name")
+        say_wrapped(f"favourable: class {document['favourable']}" + (f" ({name})" if name else ""))
 
 
 def outputs_of(study: Study[Any, Any], asked: Asking[Any]) -> Outputs:
