@@ -178,8 +178,13 @@ def show_result(bound: ResolvedQuestion, result: Result) -> None:
 
 def result_text(bound: ResolvedQuestion, result: Result) -> str:
     """The output of `show_result`, without styles."""
+    return printed(lambda: show_result(bound, result))
+
+
+def printed(show: Callable[[], object]) -> str:
+    """The text that a function prints on standard output, without styles."""
     with io.StringIO() as file, redirect_stdout(file):
-        show_result(bound, result)
+        show()
         return file.getvalue().strip("\n")
 
 

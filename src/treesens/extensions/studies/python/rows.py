@@ -25,7 +25,7 @@ class Robustness(Pictured):
     def of(cls, called: Called) -> Self:
         """The result of a call of the study."""
         found = called.found
-        return cls(called.records, called.notes, found.interrupted, found.result, called.source)._by(called)
+        return cls(called.records, called.notes, found.interrupted, found.result, called.source)
 
     def certified(self, radius: float) -> float:
         """The share of rows that are proved to keep their class within a radius and, with labels, are predicted correctly."""
@@ -51,7 +51,7 @@ class Reasons(Pictured):
     @classmethod
     def of(cls, called: Called) -> Self:
         """The result of a call of the study."""
-        return cls(called.records, called.notes, called.source)._by(called)
+        return cls(called.records, called.notes, called.source)
 
     def __repr__(self) -> str:
         known = sum(record["sufficient"] is not None for record in self.records)

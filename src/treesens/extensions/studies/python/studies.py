@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from treesens.compiler.base.files import check_writable, one_run
+from treesens.compiler.base.files import check_writable, one_run, will_write, write_atomically
 from treesens.extensions.studies.columns import frame_of
-from treesens.extensions.studies.python.study_results import Called, Columns, PicturedResult, StudyResult
+from treesens.extensions.studies.python.study_results import Called, Columns, PicturedResult, Shown, StudyResult
 from treesens.python.settings import check_choice, path_of
 from treesens.records.plain import plain
 
@@ -46,7 +47,7 @@ class Audit(StudyResult):
         run: Run = called.found.result
         told = {"warnings": list(called.found.warnings), "assumed": plain(called.found.assumed)}
         options, inputs = called.asked.options, called.inputs
-        return cls(run.records, called.notes, run.interrupted, called.source, run, options, inputs, told)._by(called)
+        return cls(run.records, called.notes, run.interrupted, called.source, run, options, inputs, told)
 
     @property
     def columns(self) -> dict[str, list[Any]]:
@@ -64,14 +65,23 @@ class Audit(StudyResult):
         date: str | None = None,
     ) -> Path:
         """Writes the page of `treesens audit --report`, with the records next to it (NAME.audit.json); returns the page's path.
+        A path that ends in `.pdf` receives the printed page alone.
 
         Raises UsageError if a file cannot be written, or if jinja2 (for `pdf`, a browser) is missing; raises OverwriteError for
         a file that the audit or this call has read.
         """
         printed = None if pdf is None else path_of("pdf", pdf)
         stated = None if purpose is None else path_of("purpose", purpose)
+        place = path_of("path", path)
         with one_run(*self.inputs):
-            return self._report(path_of("path", path), printed, stated, date)
+            if place.suffix.lower() != ".pdf" or printed is not None:
+                return self._report(place, printed, stated, date)
+            records = place.with_suffix(".audit.json")
+            will_write(records, derived=True)
+            with TemporaryDirectory() as folder:
+                page = self._report(Path(folder) / f"{place.stem}.html", place, stated, date)
+                write_atomically(records, page.with_suffix(".audit.json").read_bytes(), derived=True)
+            return place
 
     def card(self, path: str | Path | None = None, *, date: str | None = None) -> str:
         """The section of a model card, in Markdown, as `treesens audit --card` writes it; with a path, the file is written too.
@@ -258,7 +268,7 @@ class Repair(PicturedResult):
         return f"<repair: {sum(r['proved'] for r in self.records)} of {len(self.records)} sizes proved>"
 
 
-class Rules(dict[str, Any]):
+class Rules(Shown, dict[str, Any]):
     """The rules of a table, as `treesens learn rules --json` prints them."""
 
     @classmethod

@@ -101,7 +101,16 @@ def _ask(study: Study[Any, Any], given: dict[str, Any], chosen: frozenset[str]) 
         found: Found[Any] | None = None
         with interruptible() as interruption, progress_bar(study.work or study.name) as advance:
             table = None if data is None else table_of(data, label, None, models)
-            asked = Asking(told_of(models, options), table, options, interruption.event, advance, chosen=chosen)
+            asked = Asking(
+                told_of(models, options),
+                table,
+                options,
+                interruption.event,
+                advance,
+                files=(*(model.ensemble.source.path or "a live object" for model in models), _named(data)),
+                command=f"ts.{call_name(study)}(…)",
+                chosen=chosen,
+            )
             found = study.asked(asked)
         if found is None:
             raise KeyboardInterrupt
@@ -109,7 +118,14 @@ def _ask(study: Study[Any, Any], given: dict[str, Any], chosen: frozenset[str]) 
     inputs = reading.inputs | {Path(path).resolve() for path in sources if path}
     called = Called(study, asked, found, data, tuple(sorted(inputs)))
     warn(called.notes)
-    return result_of(study).of(called)
+    result = result_of(study).of(called)
+    object.__setattr__(result, "called", called)  # results are frozen
+    return result
+
+
+def _named(data: Any) -> str | None:
+    """The name of the data in texts: a path, or the words for an object."""
+    return None if data is None else str(data) if isinstance(data, str | Path) else "a data frame"
 
 
 def stub() -> str:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from treesens.builtin import STUDIES
 from treesens.extensions.studies.columns import frame_of
 from treesens.extensions.studies.python.study_options import in_library_of
 from treesens.extensions.studies.study import Asking, Found, Study
@@ -48,8 +47,26 @@ class Called:
         """The records, as the command prints them."""
         return [plain(record) for record in self.found.records]
 
+    def text(self) -> str:
+        """The output of the command, and the notes."""
+        from treesens.extensions.studies.commands.study_outputs import outputs_of
+        from treesens.report.show import printed
 
-class Columns(ABC):
+        outputs, document = outputs_of(self.study, self.asked), self.study.documented(self.asked, self.found)
+        return "\n".join([printed(lambda: outputs.show(self.records, document, self.found)), *self.notes])
+
+
+class Shown:
+    """A result whose text is the output of its command."""
+
+    called: Called
+    """The call, which `study_call` sets."""
+
+    def __str__(self) -> str:
+        return self.called.text()
+
+
+class Columns(Shown, ABC):
     """The numbers of a study as columns: a frame, and a table in a notebook."""
 
     source: Any
@@ -77,26 +94,13 @@ class Records(Columns):
     """A study whose columns have one line per record; `records` holds the records that the command prints with --json."""
 
     records: list[dict[str, Any]]
-    _asked: tuple[str, Any]
-    """The name of the study, and `Found.result`, which the picture of the study needs."""
-
-    def _by(self, called: Called) -> Self:
-        """The same result, linked to its study."""
-        drawn = called.found.result if isinstance(self, Pictured) else None
-        object.__setattr__(self, "_asked", (called.study.name, drawn))
-        return self
-
-    @property
-    def _study(self) -> Study[Any, Any]:
-        study: Study[Any, Any] = STUDIES.get(self._asked[0])
-        return study
 
     @property
     def columns(self) -> dict[str, list[Any]]:
         """The numbers, as one list per column."""
         from treesens.extensions.studies.report.study_tables import columns_of
 
-        return frame_of(self._study.record, self.records) or columns_of(self.records)
+        return frame_of(self.called.study.record, self.records) or columns_of(self.records)
 
     def __len__(self) -> int:
         return len(self.records)
@@ -107,7 +111,7 @@ class Pictured(Records):
 
     def plot(self, *, axes: Any = None) -> Any:
         """Draws the study with matplotlib. Returns the axes (new by default). Raises UsageError without matplotlib."""
-        return self._study.drawn(self.records, self._asked[1], axes)
+        return self.called.study.drawn(self.records, self.called.found.result, axes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +126,7 @@ class StudyResult(Records):
     @classmethod
     def of(cls, called: Called) -> Self:
         """The result of a call of the study."""
-        return cls(called.records, called.notes, called.found.interrupted, called.source)._by(called)
+        return cls(called.records, called.notes, called.found.interrupted, called.source)
 
     def __repr__(self) -> str:
         return f"<{len(self.records)} records{', interrupted' if self.interrupted else ''}>"

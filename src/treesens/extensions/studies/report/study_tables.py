@@ -101,8 +101,8 @@ def _show_concerned(record: dict[str, Any]) -> None:
     for line in who_of(record):
         say_wrapped(f"  {line}")
     for box in record["boxes"]:
-        parts = ", ".join(f"`{name}` {values}" for name, values in box["where"].items()) or "everything"
-        say_wrapped(f"  all inputs with {parts} are affected: {percent(box['share'])} of all")
+        parts = ", ".join(f"`{name}` {values}" for name, values in box["where"].items())
+        say_wrapped(f"  all inputs{f' with {parts}' if parts else ''} are affected: {percent(box['share'])} of all")
 
 
 def show_rows(records: Sequence[dict[str, Any]]) -> None:
