@@ -241,7 +241,7 @@ def test_a_report_needs_no_purpose(folder: Path, tmp_path: Path) -> None:
     run(*bare, "--margin", "9", "--report", tmp_path / "r.html", "-t", "2")
     reader = Reader()
     reader.feed((tmp_path / "r.html").read_text())
-    assert "What changing one feature does to the decision of" in words(reader)
+    assert "changes of one feature at a time" in words(reader)
     assert "Prepared by" in words(reader)
 
 

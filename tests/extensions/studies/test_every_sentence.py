@@ -186,8 +186,8 @@ class Judge:
             (rf"({FEATURES}) has the largest swing of the [a-z ]+ found: ({LARGEST})", self.reached),
             (r"It is the largest of all audited features \(proved\)", lambda: self.closed),
             (rf"The largest of all audited features: ({LARGEST})", lambda w: holds(w, self.widest)),
-            (rf"(?:proxy: )?(\w+) explains (\d+) % of (\w+) in the table; largest swing: ({LARGEST})", self.proxy),
-            (rf"(\w+): ((?:\w+ \(\d+ %, largest swing: {LARGEST}\)(?:; )?)+)", self.proxies),
+            (rf"(?:proxy: )?(\w+) explains ([\d.]+) % of (\w+) in the table; largest swing: ({LARGEST})", self.proxy),
+            (rf"(\w+): ((?:\w+ \([\d.]+ %, largest swing: {LARGEST}\)(?:; )?)+)", self.proxies),
             (rf"({FLIPS})(?:: (.*))?", self.evidence),
             (rf"(\w+): (\w+); largest fall ({LARGEST}); largest rise ({LARGEST})", self.shape),
             (r"The pair is made of row (\d+) of the data: its distance is 0", self.made_of),
@@ -310,7 +310,7 @@ class Judge:
     def proxies(self, of: str, words: str) -> bool:
         return all(
             self.proxy(name, told, of, said)
-            for name, told, said in re.findall(rf"(\w+) \((\d+) %, largest swing: ({LARGEST})\)", words)
+            for name, told, said in re.findall(rf"(\w+) \(([\d.]+) %, largest swing: ({LARGEST})\)", words)
         )
 
     def evidence(self, flips: str, more: str | None) -> bool:
@@ -457,9 +457,33 @@ class Judge:
         flips, truth = self.case.flips(name, gap).any(), self.case.rows(name, gap)
         return (
             whole(rows, truth)
-            and (share == "–" or abs(number(share.removesuffix(" %")) - 100 * truth / len(self.case.frame)) < 0.06)
+            and (
+                share == "–"
+                or abs(number(share.replace("\u00a0", " ").removesuffix(" %")) - 100 * truth / len(self.case.frame))
+                < 0.06
+            )
             and {"found": flips, "none": not flips, "unknown": True}[verdict]
-            and (swing == "–" or holds(swing, self.case.swing(name)))
+            and (swing == "–" or self.swings(name, swing))
+        )
+
+    def swings(self, name: str, words: str) -> bool:
+        """A largest swing, and the probabilities of the second class in a pair that reaches it."""
+        found = re.fullmatch(r"(.*?)(?: \(P ([\d.e+-]+) to ([\d.e+-]+)\))?", words)
+        assert found is not None
+        if not holds(found[1], self.case.swing(name)) or found[2] is None:
+            return holds(found[1], self.case.swing(name))
+        one, axes = int(next(iter(self.case.options.get("classes", ["1"])))), self.case.axes(name)
+        chance = self.case.chance if one == 1 else 1 - self.case.chance
+        rest = [axis for axis in range(len(NAMES)) if axis not in axes]
+        groups, scores = (
+            np.transpose(of, (*rest, *axes)).reshape(int(np.prod([of.shape[i] for i in rest])), -1)
+            for of in (chance, self.case.score)
+        )
+        low, high = (np.abs(groups - float(end)) <= 6e-3 * float(end) for end in found.groups()[1:])
+        reached = float(found[1].removeprefix("at least ").partition(",")[0])
+        return any(
+            (np.abs(np.abs(s[h][:, None] - s[lo][None]) - reached) <= 2e-3 * reached).any()
+            for s, h, lo in zip(scores, high, low, strict=True)
         )
 
     def wrong(self, text: str) -> str | None:
@@ -482,7 +506,8 @@ FIXED = [
     r"itself may give neither",
     r"On inputs only: no row flips, but other inputs of the domain do; their share was not requested",
     r"None: proved that no input of the domain flips, seen or unseen",
-    r"[Ll]argest swing: the largest difference of the [a-z ]+ between two inputs of the domain that differ only in the feature",
+    r"[Ll]argest swing: the largest difference of the [a-z ]+ between two inputs of the domain that differ only in the feature"
+    r"(; P: the probabilities of class \w+ for two such inputs)?",
     r"In brackets: the part of the entropy of the protected feature that the other feature explains in the table, and .*",
     r"The largest swing is the largest difference of .*; if only limits are known, a verified pair reaches the lower limit "
     r"\(“at least”\), and the upper limit \(“at most”\) is proved",
@@ -659,13 +684,13 @@ def test_every_sentence_is_true(
         rows, verdict, swing = cells[place + 1], cells[place + 3], cells[place + 6]
         wrong.append(None if judge.figures(name, cells[place], rows, "–", verdict, swing) else f"false: {words}")
     for name, line in re.findall(r'<tr><th scope="row" class="(?:name|long)">(.*?)</th>(.*?)</tr>', text):
-        cells = re.findall(r'<td class="finding (\w+)">(.*?)</td>', line)
+        cells = re.findall(r'<td class="finding (\w+)" data-label="[^"]+">(.*?)</td>', line)
         about = name.partition(" (")[0]
         for gap, (kind_of, words) in zip(judge.gaps, cells, strict=True):
             judged += 1
             wrong.append(None if judge.cell(about, gap, kind_of, plain(words)) else f"false: {name} {gap} {words}")
-        swing = re.findall(r"<td>([^<]*)</td>$", line)[0]
-        wrong.append(None if holds(swing, case.swing(about)) else f"false: {name} {swing}")
+        swing = re.findall(r'<td data-label="largest swing">([^<]*)</td>$', line)[0]
+        wrong.append(None if swing == "–" or judge.swings(about, swing) else f"false: {name} {swing}")
     for line in re.findall(r'<tr><th scope="row">([^<]*)</th><td class="gap">(.*?)</tr>', text):
         name, cells = line[0].partition(" (")[0], [plain(cell) for cell in re.split(r"</td>", line[1])]
         judged += 1

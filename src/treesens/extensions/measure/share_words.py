@@ -9,13 +9,14 @@ _RARE = 1e-3
 _LEAST = 1e-7
 
 
-def percent(share: float, rounding: str = ROUND_HALF_EVEN) -> str:
+def percent(share: float, rounding: str = ROUND_HALF_EVEN, of: float = 0.0) -> str:
     """A share for display: a percentage with four digits, `1 in 23,000` below a thousandth, or `fewer than 1 in 10 million`. A
     bound is rounded to the side on which it remains valid: ROUND_FLOOR for lower bounds and ROUND_CEILING for upper bounds.
+    `of` is the upper end of an interval that contains the share: both ends have one unit.
     """
     if share <= 0:
         return "0 %"
-    if share >= _RARE:
+    if max(share, of) >= _RARE:
         return f"{Context(4, rounding).create_decimal_from_float(100 * share).normalize():f} %"
     if share < _LEAST:
         return "fewer than 1 in 10 million"
@@ -30,14 +31,17 @@ def interval(record: dict[str, Any]) -> str:
     low, high = record["lower"], record["upper"]
     if high - low <= 1e-6 * high:
         return percent(high)
-    least, most = percent(low, ROUND_FLOOR), percent(high, ROUND_CEILING)
+    least, most = percent(low, ROUND_FLOOR, high), percent(high, ROUND_CEILING)
     return f"at most {most}" if low < _LEAST and high >= _LEAST else f"{least} to {most}"
 
 
 def estimated(record: dict[str, Any]) -> str:
     """The estimate with its interval, or "" if there is no estimate."""
     found = record["estimate"]
-    return "" if found is None else f"{percent(found['value'])} ({percent(found['low'])} to {percent(found['high'])})"
+    if found is None:
+        return ""
+    value, low, high = (percent(found[name], of=found["high"]) for name in ("value", "low", "high"))
+    return f"{value} ({low} to {high})"
 
 
 def share_words(record: dict[str, Any]) -> str:

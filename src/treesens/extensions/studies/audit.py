@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from treesens.compiler.base.option_kinds import Flag, InputFile, OutputPath, Sizes, Text
+from treesens.compiler.base.option_kinds import Flag, InputFile, OutputPath, Sizes, TableFile, Text
 from treesens.compiler.base.plugins import Plugin
 from treesens.compiler.base.tolerance import RELATIVE, Tolerance
 from treesens.extensions.studies import shared_options as shared
@@ -110,7 +110,9 @@ class ModelRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditRecord:
-    """The answer for one set of features, decision and gap; the values of points are in the user's own labels."""
+    """The answer for one set of features, decision and gap; the values of points are in the user's own labels.
+    `max_swing_prob` holds the probabilities, ascending, of a pair that reaches the largest swing of a raw score.
+    """
 
     varied: list[str] = column()
     protected: bool | Absent = ABSENT
@@ -131,6 +133,7 @@ class AuditRecord:
     max_swing_bound: float | None = column(place=2)
     max_swing_status: Annotated[str, OneOf(("optimal", "within tolerance", "open"))] | None = uncertified(None)
     max_swing_unit: Annotated[str, OneOf(UNITS)] | None
+    max_swing_prob: list[float] | Absent = uncertified(ABSENT, ABSENT)
     tolerance: ToleranceRecord
     seconds: dict[str, float]
     verdict: VerdictWord = column(place=1)
@@ -250,9 +253,12 @@ class MendedSet:
 
 @dataclass(frozen=True, kw_only=True)
 class MendingRecord:
-    """The prices of repairs that reduce the gap to one given value."""
+    """The prices of repairs that reduce the gap to one given value; `test` is the table of the prices, or null for every second
+    row of the data.
+    """
 
     gap: float
+    test: str | None
     sets: list[MendedSet]
 
 
@@ -286,6 +292,11 @@ REPAIR_GAP = Option(
     "Compute the price of a repair to this gap, for protected features (if none, for all features with a pair); needs --label.",
     more="The price, on rows held out from the repair, is the field `mending` in the record; each set takes up to"
     " three times the time limit ([repair](repair.md)).",
+)
+TEST = Option(
+    TableFile(),
+    "Labelled rows held out from training: prices of repairs are computed on them.",
+    more="Needs --repair-gap.",
 )
 REPORT = Option(
     OutputPath(needs="jinja2"),
@@ -323,6 +334,7 @@ class AuditOptions(shared.Certifying):
     )
     shape: bool = given(SHAPE, False)
     repair_gap: Sequence[str] = given(REPAIR_GAP, ())
+    test: object | None = given(TEST, None)
     report: Path | None = given(REPORT, None)
     force: bool = given(FORCE, False)
     pdf: Path | None = given(PDF, None)

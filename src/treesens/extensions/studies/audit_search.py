@@ -6,8 +6,8 @@ is used to search for the largest swing, whose bound may answer further gaps. If
 the rows answers all gaps at once, and searches start from promising rows. Outcomes of a decision, votes and averaged
 probabilities are audited in the same way, except that the rows are tried for each event separately (`rows.py`).
 
-The study `repair` computes the price of a repair, for one set of features at a time; the repaired files are not kept. Every
-second row is a training row; the price is computed on the other rows, which are held out.
+The study `repair` computes the price of a repair, for one set of features at a time; the repaired files are not kept. Prices
+are computed on the rows of `test`; without these, every second row is a row for the repair, and the others are for its price.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -61,7 +61,7 @@ from treesens.extensions.studies.questions import (
     sizes_of,
 )
 from treesens.extensions.studies.registry import study_of
-from treesens.extensions.studies.report.audit_facts import Audit, domain_records
+from treesens.extensions.studies.report.audit_facts import Audit, add_proxies, domain_records
 from treesens.extensions.studies.rows import ScoreSweep, event_rows
 from treesens.extensions.studies.running import as_finished, library_of, with_study_certificates
 from treesens.extensions.studies.shape import ShapeOptions, ShapeRecord
@@ -101,6 +101,7 @@ def ask(asked: Asking[AuditOptions]) -> Found[AuditRecord]:
         _add_shapes(asked, found)
     if options.repair_gap:
         found.mending, found.mending_gap = mending(asked, found.records), float(fraction_of(options.repair_gap[0]))
+        found.mending_test = None if options.test is None else cast("Table", options.test).name
     records = [recorded(AuditRecord, one) for one in found.records]
     decided = all(one["verdict"] != "unknown" for one in found.records)
     evidence = [list(_evidence(one, found)) for one in found.records] if options.certificates is not None else []
@@ -191,6 +192,8 @@ def _with_shape(record: dict[str, Any], shape: ShapeRecord, options: AuditOption
         bounds.append(max(fall, rise))
     value, bound = max(values, default=None), min(bounds, default=None)
     status = None if value is None else str(options.near_enough.closeness(value, bound))
+    if value != record["max_swing"]:
+        record.pop("max_swing_prob", None)
     return {"max_swing": value, "max_swing_bound": bound, "max_swing_status": status}
 
 
@@ -316,6 +319,16 @@ def audit(
             for item in records:
                 on_record(item)
     result.records = [_marked(item, model) for i in sorted(done) for item in done[i]]
+    add_proxies(result)
+    wanted = {one.feature for one in result.proxies}.intersection(model.ensemble.used_features)
+    others = [(name,) for name in sorted(wanted.difference(*(group for group in groups if len(group) == 1)))]
+    if others and not halt.is_set():
+        of_proxies = _units(
+            model, table, others, gaps, replace(options, typical=None, measure=None), Diagnostics(), halt
+        )
+        result.of_proxies = [
+            item for _, found in as_finished(list(map(_kept, of_proxies)), options.jobs) for item in found
+        ]
     result.interrupted = halt.is_set()
     result.seconds = time.perf_counter() - start
     return result
@@ -599,6 +612,7 @@ class SetAudit:
             "max_swing_bound": None if most is None else most.bound,
             "max_swing_status": None if most is None else str(most.status),
             "max_swing_unit": self.questions.unit,
+            **self._probabilities(swing),
             "tolerance": self.base.closeness.record(),
             "seconds": {"set": round(seconds, 6)},
         }
@@ -607,6 +621,17 @@ class SetAudit:
             values = _row_labels(query, self.table[result.nearest.index])
             data["nearest_row"] = {**data["nearest_row"], "bound_l2": least, "values": values}
         return {**extra, **{k: v for k, v in data.items() if k not in extra}}
+
+    def _probabilities(self, swing: Result | None) -> dict[str, Any]:
+        """The probabilities of the pair of the largest swing of a raw score, if the model has probabilities."""
+        if swing is None or swing.witness is None or self.questions.unit != "raw score":
+            return {}
+        assert self.questions.swing is not None
+        scores = record(self.questions.swing.query, swing).get("scores") or {}
+        known = [one.get("prob") for one in scores.values()]
+        if not all(isinstance(p, float) for p in known) or len(set(known)) < 2:
+            return {}
+        return {"max_swing_prob": sorted(known)}
 
 
 def unknown(query: Query, reason: str) -> Result:
@@ -678,6 +703,10 @@ _TOLD = ("rows", "loss", "loss_before", "loss_after", "auc_before", "auc_after",
 
 def check_mending(table: Table, options: AuditOptions) -> None:
     """Raises UsageError if prices of repairs are requested but the rows have no labels."""
+    if options.test is not None and not options.repair_gap:
+        raise UsageError(
+            "--test has the rows for prices of repairs, and no repair is requested", remedy="add --repair-gap 0.1"
+        )
     if options.repair_gap and table.label is None:
         raise UsageError("--repair-gap needs labelled rows for prices", remedy="name the label column: --label y")
 
@@ -690,7 +719,9 @@ def mending(asked: Asking[AuditOptions], records: Sequence[dict[str, Any]]) -> l
     found = [tuple(one["varied"]) for one in records if one["verdict"] == "found"]
     protected = [tuple(one["varied"]) for one in records if one.get("protected")]
     sets = list(dict.fromkeys(s for s in found if s in protected or not protected))
-    even, odd = (_every_second(asked.table, first) for first in (0, 1))
+    tables = (_every_second(asked.table, 0), _every_second(asked.table, 1))
+    if asked.options.test is not None:
+        tables = (asked.table, align_table(asked.model, cast("Table", asked.options.test)))
     mended = []
     for varied in sets:
         if asked.stop.is_set():
@@ -698,7 +729,7 @@ def mending(asked: Asking[AuditOptions], records: Sequence[dict[str, Any]]) -> l
         mended.append(
             answered(
                 f"repairing {', '.join(varied)}",
-                partial(_mended, asked.model, (even, odd), varied, asked.options, asked.stop),
+                partial(_mended, asked.model, tables, varied, asked.options, asked.stop),
                 partial(_open, varied),
             )
         )

@@ -204,10 +204,9 @@ def declarations_of(
 
 
 def sets_of(model: LoadedModel, varied: Sequence[Sequence[str]] | None) -> list[tuple[str, ...]]:
-    """The requested sets of features; if no set is named, each feature that a tree splits on is a set by itself; protected
-    features come first.
+    """The requested sets of features; if no set is named, each protected feature and then each other feature that a tree splits
+    on is a set by itself.
     """
     if varied is not None:
         return [tuple(group) for group in varied]
-    protected = model.meaning.protected
-    return [(name,) for name in sorted(model.ensemble.used_features, key=lambda name: name not in protected)]
+    return [(name,) for name in dict.fromkeys((*model.meaning.protected, *model.ensemble.used_features))]

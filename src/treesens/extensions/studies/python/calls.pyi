@@ -33,6 +33,7 @@ def audit(
     measure: Literal["uniform", "cells", "marginals", "chow-liu", "rows"] | None = None,
     shape: bool = False,
     repair_gap: float | None = None,
+    test: Data | None = None,
     typical: float | None = None,
     typical_by: Literal["chow-liu", "isolation"] | None = None,
     decision: str | Path | None = None,

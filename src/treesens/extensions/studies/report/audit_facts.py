@@ -44,9 +44,16 @@ class Audit:
     """The questions by the keys of their records, if a single score determines the decision."""
     declared: set[str] = field(default_factory=set)
     """Features with a declared domain."""
+    proxies: list[Proxy] = field(default_factory=list)
+    """The proxies for protected features; `lost` states why some are missing."""
+    lost: list[str] = field(default_factory=list)
+    of_proxies: list[dict[str, Any]] = field(default_factory=list)
+    """Records about proxies that were not requested."""
     mending: list[dict[str, Any]] | None = None
     """The estimated cost of repairing the model; None unless requested."""
     mending_gap: float = 0.0
+    mending_test: str | None = None
+    """The table of the prices, or None for every second row of the audited table."""
 
 
 def audit_facts(
@@ -89,7 +96,11 @@ def audit_facts(
         "seconds": round(found.seconds, 3),
         "settings": dict(settings),
         **({"meaning": _meaning(found)} if found.model.meaning else {}),
-        **({} if found.mending is None else {"mending": {"gap": found.mending_gap, "sets": found.mending}}),
+        **(
+            {}
+            if found.mending is None
+            else {"mending": {"gap": found.mending_gap, "test": found.mending_test, "sets": found.mending}}
+        ),
         **more,
     }
 
@@ -97,34 +108,17 @@ def audit_facts(
 def _meaning(found: Audit) -> dict[str, Any]:
     """The stated meaning of the model, with the features that act as proxies for protected features."""
     meaning, used = found.model.meaning, set(found.model.ensemble.used_features)
-    lost: list[str] = []
 
     def swing(name: str) -> Largest:
-        return (
-            Largest.over(swing_of_record(r) for r in found.records if r["varied"] == [name])
-            if name in used
-            else NOT_USED
-        )
-
-    def carriers(name: str) -> list[Proxy]:
-        try:
-            with working_within(Budget.of(_PROXIES)):
-                return proxies(found.table, name)
-        except OutOfTime:
-            return without(f"the proxies of {name} were not found in {_PROXIES:g} s")
-
-    def without(reason: str) -> list[Proxy]:
-        lost.append(reason)
-        return []
+        records = (*found.records, *found.of_proxies)
+        return Largest.over(swing_of_record(r) for r in records if r["varied"] == [name]) if name in used else NOT_USED
 
     carried = [
         {"of": one.of, "feature": one.feature, "told": round(one.told, 4), **swing(one.feature).record()}
-        for name in meaning.protected
-        if name in found.table
-        for one in answered(f"the proxies of {name}", partial(carriers, name), without)
+        for one in found.proxies
     ]
     return {
-        **({"notes": lost} if lost else {}),
+        **({"notes": found.lost} if found.lost else {}),
         "protected": list(meaning.protected),
         "proxies": carried,
         "classes": dict(meaning.classes),
@@ -200,6 +194,25 @@ def proxies(table: Table, of: str) -> list[Proxy]:
             check_in()
             found.append(Proxy(of, name, uncertainty_coefficient(target, _codes(table.columns[name]))))
     return sorted((one for one in found if one.told >= LEAST), key=lambda one: -one.told)[:MOST]
+
+
+def add_proxies(found: Audit) -> None:
+    """Adds the proxies for all protected features that the table has, each sought for a limited time."""
+
+    def carriers(name: str) -> list[Proxy]:
+        try:
+            with working_within(Budget.of(_PROXIES)):
+                return proxies(found.table, name)
+        except OutOfTime:
+            return without(f"the proxies of {name} were not found in {_PROXIES:g} s")
+
+    def without(reason: str) -> list[Proxy]:
+        found.lost.append(reason)
+        return []
+
+    for name in found.model.meaning.protected:
+        if name in found.table:
+            found.proxies += answered(f"the proxies of {name}", partial(carriers, name), without)
 
 
 def uncertainty_coefficient(target: Int64Array, column: Int64Array) -> float:

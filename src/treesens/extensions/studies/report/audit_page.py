@@ -12,16 +12,17 @@ from typing import Any
 from treesens.compiler.base.files import write_atomically
 from treesens.compiler.base.packages import PURPOSES, imported
 from treesens.errors import UsageError
+from treesens.extensions.measure.share_words import percent
 from treesens.extensions.studies.report import audit_words, front_page
 from treesens.extensions.studies.report.audit_table import (
-    PRICED,
     ROW_FLIPS,
-    SWING,
     flips_of_words,
     gap_of,
+    priced_on,
     rows_that_flip,
     swing_of,
     swing_units,
+    swing_words,
 )
 from treesens.extensions.studies.report.drawings import heat_map, share_bars, short
 from treesens.extensions.studies.report.fact_words import MEANINGS, share_of, typical_of, who_of
@@ -114,9 +115,10 @@ def page(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
         rows_that_flip=rows_that_flip,
         flips_of_words=flips_of_words,
         row_flips=ROW_FLIPS,
-        priced=PRICED,
+        priced_on=priced_on,
+        percent=percent,
         swing_units=units,
-        swing_words=SWING.format(units) if units else "",
+        swing_words=swing_words(records, Names.of_facts(facts)),
         headline=audit_words.headline(groups, facts),
         share_of=share_of,
         typical_of=typical_of,

@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.text import Text
 
+from treesens.extensions.measure.share_words import percent
 from treesens.extensions.studies.columns import classes
 from treesens.extensions.studies.largest import Status, rows_of_record, swing_of_record
 from treesens.extensions.studies.report.fact_words import largest_words, share_of, typical_of
@@ -20,12 +21,9 @@ ROW_FLIPS = (
     "a row flips if, with its other features fixed, one value of the feature from the domain gives one answer and "
     "another value gives the other answer; the row itself may give neither"
 )
-PRICED = (
-    "prices are computed on every second row of the table, which the repair did not use; if the model was trained "
-    "on these rows, its loss and AUC on new rows may differ"
-)
 SWING = "the largest difference of the {} between two inputs of the domain that differ only in the feature"
 """A sentence about the swing of one feature; for a set of features, the inputs differ only in the set."""
+PAIR = "; P: the probabilities of class {} for two such inputs"
 COLOURS = {"found": "yellow", "none": "green", "unknown": "magenta"}
 
 
@@ -44,9 +42,7 @@ def varied_of(record: dict[str, Any]) -> str:
 def proxy_words(proxy: dict[str, Any]) -> str:
     """A sentence on a proxy of a protected feature: the share of the feature's entropy that it explains, and its swing."""
     swing = largest_words(swing_of_record(proxy))
-    return (
-        f"{proxy['feature']} explains {100 * proxy['told']:.0f} % of {proxy['of']} in the table; largest swing: {swing}"
-    )
+    return f"{proxy['feature']} explains {percent(proxy['told'])} of {proxy['of']} in the table; largest swing: {swing}"
 
 
 def classes_of(record: dict[str, Any], names: Names | None = None) -> str:
@@ -55,8 +51,21 @@ def classes_of(record: dict[str, Any], names: Names | None = None) -> str:
 
 
 def swing_of(record: dict[str, Any]) -> str:
-    """The known facts about the largest swing; a dash if the question is not about a score."""
-    return "–" if record.get("max_swing_unit") is None else largest_words(swing_of_record(record))
+    """The known facts about the largest swing; a dash if the question is not about a score. Probabilities are those of a pair
+    that reaches the value.
+    """
+    if record.get("max_swing_unit") is None:
+        return "–"
+    pair = record.get("max_swing_prob")
+    reached = "" if pair is None else f" (P {pair[0]:.3g} to {pair[1]:.3g})"
+    return largest_words(swing_of_record(record)) + reached
+
+
+def swing_words(records: Sequence[dict[str, Any]], names: Names) -> str:
+    """The definition of the largest swings of records; empty without swings."""
+    units = swing_units(records)
+    pairs = any("max_swing_prob" in record for record in records) and names.labels
+    return (SWING.format(units) + (PAIR.format(names.name_of(names.labels[-1])) if pairs else "")) if units else ""
 
 
 def swing_units(records: Sequence[dict[str, Any]]) -> str:
@@ -99,11 +108,21 @@ def shape_of(record: dict[str, Any]) -> str:
     return f"{known['shape']} (declared {known['declared']}: {became})"
 
 
+def priced_on(mending: dict[str, Any]) -> str:
+    """A sentence about the rows of the prices."""
+    if mending["test"] is not None:
+        return f"prices are computed on the rows of {mending['test']}"
+    return (
+        "prices are computed on every second row of the table, which the repair did not use; if the model was trained "
+        "on these rows, its loss and AUC on new rows may differ (--test names held-out rows)"
+    )
+
+
 def show_mending(told: dict[str, Any]) -> None:
     """Prints the cost of repairing the model, a line per set of features."""
     priced = [(", ".join(one["varied"]), one) for one in told["sets"] if one["proved"]]
     if priced:
-        say_wrapped(f"cost of repairing the model to a gap of {told['gap']:g} ({PRICED}):")
+        say_wrapped(f"cost of repairing the model to a gap of {told['gap']:g} ({priced_on(told)}):")
         show_prices(priced)
     for one in told["sets"]:
         if not one["proved"]:
@@ -159,8 +178,8 @@ def show_audit(records: list[dict[str, Any]], facts: dict[str, Any]) -> None:
     for gap, question in dict.fromkeys((gap_of(record), record["question"]) for record in scored):
         say_wrapped(f"{gap}: {in_names(question, names)}")
     say_wrapped(f"rows that flip: {ROW_FLIPS}")
-    if units := swing_units(records):
-        say_wrapped(f"largest swing: {SWING.format(units)}")
+    if words := swing_words(records, names):
+        say_wrapped(f"largest swing: {words}")
     for proxy in facts.get("meaning", {}).get("proxies", ()):
         say_wrapped(f"proxy: {proxy_words(proxy)}")
     for note in facts.get("meaning", {}).get("notes", ()):

@@ -125,7 +125,7 @@ def proxies(facts: Record) -> list[str]:
     found: dict[str, list[str]] = {}
     for proxy in (facts.get("meaning") or {}).get("proxies", ()):
         swing = largest_words(swing_of_record(proxy))
-        told = f"{proxy['feature']} ({100 * proxy['told']:.0f} %, largest swing: {swing})"
+        told = f"{proxy['feature']} ({percent(proxy['told'])}, largest swing: {swing})"
         found.setdefault(proxy["of"], []).append(told)
     notes = (facts.get("meaning") or {}).get("notes", ())
     return [*(f"{of}: {'; '.join(carriers)}" for of, carriers in found.items()), *notes]

@@ -14,7 +14,7 @@ from typing import Any
 from treesens.compiler.base.files import MOST_TEXT_BYTES, read_regular, write_atomically
 from treesens.errors import UsageError
 from treesens.extensions.studies.report import audit_words, front_page
-from treesens.extensions.studies.report.audit_table import ROW_FLIPS, SWING, gap_of, swing_units
+from treesens.extensions.studies.report.audit_table import ROW_FLIPS, gap_of, swing_words
 from treesens.report.changes import Names, in_names
 from treesens.visible import visible
 
@@ -46,7 +46,7 @@ def card_section(records: list[dict[str, Any]], facts: dict[str, Any]) -> str:
         _table(lines, gaps),
         f"*On rows*: the number of rows of the data that flip; {ROW_FLIPS}. *On inputs only*: no row flips, but other "
         "inputs of the domain do. *None*: proved that no input of the domain flips, seen or unseen."
-        + (f" Largest swing: {SWING.format(units)}." if (units := swing_units(records)) else ""),
+        + (f" Largest swing: {words}." if (words := swing_words(records, Names.of_facts(facts))) else ""),
         *(["What a flip looks like:", "\n".join(shown)] if shown else []),
         "Limits:",
         "\n".join(f"- {_text(line)}" for line in audit_words.limits(records, facts, domain="the domain below")),
