@@ -109,7 +109,7 @@ a11y: $(VENV)/.installed ## accessibility of the reports (needs npm and chromium
 	mkdir -p build/axe build/site-reports
 	npm install --no-audit --no-fund --loglevel=error --prefix build/axe axe-core@4
 	test -f examples/out/loan.json || $(BIN)/python examples/train.py
-	$(BIN)/python -m website.reports build/site-reports
+	test -f build/site-reports/reports.json || $(BIN)/python -m website.reports build/site-reports
 	$(BIN)/python -m website.a11y build/axe/node_modules/axe-core/axe.min.js build/site-reports/*.html
 
 # The wheel of this platform into build/dist, and what a stranger does with it.

@@ -125,10 +125,16 @@ def report_pictures(report: dict[str, Any]) -> str:
     if not report["pictures"]:
         return ""
     shown = "\n".join(
-        f'![{report["title"]}: page {number} of the report](gallery/{name}){{ width="49%" }}'
-        for number, name in enumerate(report["pictures"], 1)
+        f'![{report["title"]}: {place_of(name)}](gallery/{name}){{ width="{22 if "phone" in name else 49}%" }}'
+        for name in report["pictures"]
     )
-    return f"\n### {report['title']}: the pages to sign\n\n{shown}\n"
+    return f"\n### {report['title']}: the pages to sign, and the page on a desktop and on a phone\n\n{shown}\n"
+
+
+def place_of(name: str) -> str:
+    """The part of a report that a picture shows, from the end of the picture's name."""
+    end = Path(name).stem.rpartition("-")[2]
+    return f"page {end} of the report" if end.isdecimal() else f"the report on a {end}"
 
 
 def run(*command: str, allowed: set[int] | frozenset[int] = frozenset({0})) -> str:

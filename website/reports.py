@@ -3,7 +3,7 @@
 Two models are audited beside that of the examples: a booster and a forest of scikit-learn. If the published models and tables
 are in `build/bench` (`make bench-data`) they are the paper's model of Adult with 300 trees and a forest trained on German
 Credit, else models trained on a table that comes with scikit-learn. Neither model nor table is kept. The two pages of a PDF
-that are to be signed are pictures for the page of the gallery.
+that are to be signed, and the page on a desktop and on a phone, are pictures for the page of the gallery.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -21,6 +22,8 @@ DATE = "2026-01-01"
 """Of every report, so that only what is audited changes it."""
 UNDECIDED = 5
 """The exit code of an audit with an open question."""
+SCREENS = {"desktop": (1280, 1400), "phone": (390, 1400)}
+"""Widths and heights in pixels."""
 TO_SIGN = 2
 """Pages of a report that are signed; the others are its annex."""
 
@@ -138,7 +141,7 @@ def make(folder: Path) -> list[dict[str, object]]:
         answers = [record["verdict"] for record in records["results"]]
         files = [page.name, f"{sample.name}.audit.json", *([paper.name] if printed else [])]
         verdicts = {verdict: answers.count(verdict) for verdict in ("found", "none", "unknown")}
-        pictures = pictures_of(paper, TO_SIGN) if printed else []
+        pictures = [*pictures_of(paper, TO_SIGN), *map(partial(screen_of, page), SCREENS)] if printed else []
         written.append(
             {"name": sample.name, "title": sample.title, "files": files, "pictures": pictures, "verdicts": verdicts}
         )
@@ -156,6 +159,19 @@ def pictures_of(paper: Path, count: int) -> list[str]:
             document[number].render(scale=110 / 72).to_pil().quantize(32).save(picture, optimize=True)
             made.append(picture.name)
     return made
+
+
+def screen_of(page: Path, name: str) -> str:
+    """The top of a page on a screen, as a PNG file beside it; its name."""
+    from treesens.extensions.studies.report.pdf import print_page
+
+    picture = page.with_name(f"{page.stem}-{name}.png")
+    width, height = SCREENS[name]
+    picture.unlink(missing_ok=True)
+    print_page(
+        page, picture, f"--window-size={width},{height}", "--hide-scrollbars", f"--screenshot={picture.resolve()}"
+    )
+    return picture.name
 
 
 def run(command: Sequence[str]) -> None:

@@ -32,6 +32,15 @@ def print_pdf(page: Path, target: Path, date: str) -> None:
     """
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / "page.pdf"
+        print_page(page, made, "--no-pdf-header-footer", f"--print-to-pdf={made}")
+        from treesens.compiler.base.files import write_atomically
+
+        write_atomically(target, _dated(made.read_bytes(), date))
+
+
+def print_page(page: Path, made: Path, *options: str) -> None:
+    """Runs the browser with options that write the file `made`. Raises UsageError if the browser fails."""
+    with tempfile.TemporaryDirectory() as profile:
         command = [
             browser(),
             "--headless",
@@ -39,9 +48,8 @@ def print_pdf(page: Path, target: Path, date: str) -> None:
             "--no-first-run",
             "--disable-extensions",
             "--host-resolver-rules=MAP * ~NOTFOUND",
-            f"--user-data-dir={folder}/profile",
-            "--no-pdf-header-footer",
-            f"--print-to-pdf={made}",
+            f"--user-data-dir={profile}",
+            *options,
             page.resolve().as_uri(),
         ]
         if hasattr(os, "geteuid") and os.geteuid() == 0:
@@ -52,10 +60,7 @@ def print_pdf(page: Path, target: Path, date: str) -> None:
         except (OSError, subprocess.TimeoutExpired) as error:
             words = [str(error)]
         if not made.is_file():
-            raise UsageError(f"the browser printed no PDF: {words[0]}", remedy="print the HTML page from any browser")
-        from treesens.compiler.base.files import write_atomically
-
-        write_atomically(target, _dated(made.read_bytes(), date))
+            raise UsageError(f"the browser printed nothing: {words[0]}", remedy="print the HTML page from any browser")
 
 
 def _dated(pdf: bytes, date: str) -> bytes:
