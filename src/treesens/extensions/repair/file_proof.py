@@ -107,8 +107,12 @@ class FileProof:
                 low, high = grid[f].interval(int(self.random.integers(grid[f].n_cells)))
                 row[f] = low if self.random.random() < 0.5 else high
         edges[np.abs(edges) >= model.ensemble.number_type.max] = 0.0
-        if np.isnan(edges).any() and not _takes_missing(self.model, edges[np.isnan(edges).any(axis=1)][:1]):
+        if np.isnan(edges).any() and not _takes(self.model, edges[np.isnan(edges).any(axis=1)][:1]):
             edges = np.nan_to_num(edges)
+        counts = np.array([feature.categories or np.inf for feature in model.ensemble.features])
+        unknown = np.isfinite(counts) & ((edges < 0) | (edges >= counts))
+        if unknown.any() and not _takes(self.model, edges[unknown.any(axis=1)][:1]):
+            edges[unknown] = 0.0
         both = np.concatenate([rows, edges])
         ours, theirs = model.ensemble.margins_emulated(both), model.margins(both)
         if not np.array_equal(np.asarray(ours, dtype=np.float64), np.asarray(theirs, dtype=np.float64)):
@@ -119,8 +123,8 @@ class FileProof:
             )
 
 
-def _takes_missing(model: LoadedModel, rows: FloatArray) -> bool:
-    """True if the library makes predictions for rows with missing values."""
+def _takes(model: LoadedModel, rows: FloatArray) -> bool:
+    """True if the library makes predictions for rows with missing values or unknown categories."""
     try:
         model.margins(rows)
     except ModelError:

@@ -72,8 +72,21 @@ def _plain(name: str, value: Any) -> Any:
     if name == "estimate":
         return None if value is None else value["value"]
     if isinstance(value, list | tuple | Mapping):
+        if name == "group":
+            return values(name)({name: value})
         return (" / " if name in ("classes", "outcomes") else ", ").join(map(str, value))
     return "" if value is None and name in ("classes", "outcomes") else value
+
+
+def values(name: str) -> Callable[[Record], str]:
+    """The text of a list of values of features."""
+
+    def text(record: Record) -> str:
+        from treesens.report.tables import value_text
+
+        return ", ".join(map(value_text, record[name]))
+
+    return text
 
 
 def names(name: str) -> Callable[[Record], str]:

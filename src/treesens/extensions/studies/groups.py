@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from treesens.compiler.base.option_kinds import ClassLabel, Groups, Number
 from treesens.extensions.measure.precision import DELTA, EPSILON, Precision
+from treesens.extensions.measure.share_words import estimated, interval
 from treesens.extensions.studies import shared_options as shared
-from treesens.extensions.studies.columns import uncertified
+from treesens.extensions.studies.columns import column, names, number, values
 from treesens.extensions.studies.count import DELTA_OPTION, EPSILON_OPTION, EstimateRecord
 from treesens.extensions.studies.study import REQUIRED, Asking, Found, Option, Study, given
 from treesens.records.plain import ABSENT, SCHEMA_VERSION, Absent, ModelFile, OneOf, Value
@@ -71,6 +72,20 @@ class GroupOptions(shared.Certifying):
         return Precision(self.epsilon, self.delta, 0.0)
 
 
+def _share(record: dict[str, Any]) -> str:
+    """The proved share, with its estimate if it is not known precisely."""
+    estimate = estimated(record)
+    return interval(record) + (f", about {estimate}" if estimate else "")
+
+
+def _ratio(record: dict[str, Any]) -> str:
+    """The ratio, or its proved interval; a dash without one."""
+    low, high = record["ratio_lower"], record["ratio_upper"]
+    if low is None or high is None:
+        return "–"
+    return f"{high:.4g}" if high - low <= 1e-6 * high else f"{low:.4g} to {high:.4g}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class GroupRecord:
     """One group, with its values in the order of the columns.
@@ -79,18 +94,26 @@ class GroupRecord:
     between `ratio_lower` and `ratio_upper` (null if the group is not compared, or no group has a favourable decision).
     """
 
-    by: list[str]
-    group: list[Value]
-    rows: int
-    favourable_rows: int | Absent = ABSENT
-    lower: float
-    upper: float
-    estimate: EstimateRecord | None = uncertified(None)
-    closed: bool
-    ratio_lower: float | None
-    ratio_upper: float | None
-    reaches: Annotated[str, OneOf(("yes", "no", "open", "not compared"))]
-    reason: str
+    by: list[str] = column("by", names("by"))
+    group: list[Value] = column("group", values("group"))
+    rows: int = column("rows", number("rows", 15), right=True)
+    favourable_rows: int | Absent = column(
+        "favourable",
+        lambda record: str(record.get("favourable_rows", "")),
+        default=ABSENT,
+        right=True,
+        hide_if_empty=True,
+    )
+    lower: float = column("share", _share, right=True)
+    upper: float = column()
+    estimate: EstimateRecord | None = column(uncertified=None)
+    closed: bool = column()
+    ratio_lower: float | None = column("ratio", _ratio, right=True)
+    ratio_upper: float | None = column()
+    reaches: Annotated[str, OneOf(("yes", "no", "open", "not compared"))] = column(
+        "reaches", lambda record: str(record["reaches"])
+    )
+    reason: str = column("", lambda record: str(record["reason"]), hide_if_empty=True)
     seconds: float
 
 
@@ -101,6 +124,7 @@ class GroupsDocument:
     schema_version: int = SCHEMA_VERSION
     model: ModelFile
     favourable: str
+    favourable_name: str | Absent = ABSENT
     measure: str
     ratio: float
     interrupted: bool
@@ -112,6 +136,7 @@ def document(asked: Asking[GroupOptions], found: Found[GroupRecord]) -> GroupsDo
     return GroupsDocument(
         model=asked.file(),
         favourable=found.result,
+        favourable_name=asked.model.meaning.classes.get(found.result, ABSENT),
         measure=asked.options.measure,
         ratio=asked.options.ratio,
         interrupted=found.interrupted,
