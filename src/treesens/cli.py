@@ -92,7 +92,9 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0] if args else ""
         if name and not name.startswith("-") and name not in BUILTIN and name not in command_names():
-            ctx.fail(f"no command `{name}`; {did_you_mean(name, command_names())}")
+            file = "audit" in BUILTIN and os.path.exists(name)
+            help_text = "to audit a model on a table: treesens audit MODEL TABLE" if file else ""
+            ctx.fail(f"no command `{name}`; {help_text or did_you_mean(name, command_names())}")
         return super().resolve_command(ctx, args)
 
 

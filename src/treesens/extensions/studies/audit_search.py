@@ -215,7 +215,8 @@ def _marked(record: dict[str, Any], model: LoadedModel) -> dict[str, Any]:
     """The record, marked as `protected` if it is about a protected feature."""
     if not model.meaning.is_protected(record["varied"]):
         return record
-    return {"varied": record["varied"], "protected": True, **record}
+    suggested = {"suggested": True} if model.meaning.suggested else {}
+    return {"varied": record["varied"], "protected": True, **suggested, **record}
 
 
 def _unchanging(table: Table, groups: Sequence[Sequence[str]]) -> list[str]:

@@ -102,6 +102,7 @@ def _ask(study: Study[Any, Any], given: dict[str, Any], chosen: frozenset[str]) 
         with interruptible() as interruption, progress_bar(study.work or study.name) as advance:
             table = None if data is None else table_of(data, label, None, models)
             asked = Asking(told_of(models, options), table, options, interruption.event, advance, chosen=chosen)
+            asked = study.completed(asked)
             found = study.asked(asked)
         if found is None:
             raise KeyboardInterrupt
