@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 
 DEFAULT_SECONDS = 5.0
+PROTECTED_SHARE = 3
+"""The time of a protected set as a multiple of the time of another set, if no time limit is stated."""
 UNITS = ("raw score", "lead of one class", "value", "probability")
 """Units of largest swings."""
 
@@ -428,7 +430,9 @@ STUDY = Study(
     fails={
         "found": lambda records: any(one.verdict == "found" for one in records),
         "rows": lambda records: any(one.rows_flipped for one in records),
-        "protected": lambda records: any(one.verdict == "found" and one.protected is True and one.suggested is not True for one in records),
+        "protected": lambda records: any(
+            one.verdict == "found" and one.protected is True and one.suggested is not True for one in records
+        ),
     },
     fail_words="Exit with 10 if a pair is found, if a row of the data flips, or if a pair changes a protected feature.",
     flips=lambda records: [(one.varied, one.rows_flipped) for one in records],

@@ -18,7 +18,7 @@ from treesens.compiler.model.evaluate import leaves, predicted_classes, probabil
 from treesens.data.tables import Table, align_table
 from treesens.errors import UsageError
 from treesens.extensions.studies.assumed import Assumed
-from treesens.extensions.studies.audit import DEFAULT_SECONDS, AuditOptions
+from treesens.extensions.studies.audit import DEFAULT_SECONDS, PROTECTED_SHARE, AuditOptions
 from treesens.extensions.studies.losses import classes_of_labels, rows_of
 from treesens.extensions.studies.study import Asking
 from treesens.frontends.base import LoadedModel
@@ -36,8 +36,6 @@ _SECONDS = 50.0
 """Seconds for all sets of an audit without a stated time limit."""
 _PARTS = 2.5
 """The most time of a set as a multiple of its limit: the rows, the searches, and half a limit for the largest swing."""
-PROTECTED_SHARE = 3
-"""The time of a protected set as a multiple of the time of another set, if no time limit is stated."""
 
 
 def looks_protected(name: str) -> bool:
@@ -129,7 +127,10 @@ def complete(asked: Asking[AuditOptions]) -> Asking[AuditOptions]:
             said.append(_said("label", f"no label: {label.why}", "--label", "name one: --label NAME"))
     if not model.meaning.protected and (names := suggested(model)):
         model = replace(model, meaning=replace(model.meaning, protected=names, suggested=True))
-        value, remedy = f"protected (suggested by name): {', '.join(names)}", "write protected = [...] in treesens.toml, or add"
+        value, remedy = (
+            f"protected (suggested by name): {', '.join(names)}",
+            "write protected = [...] in treesens.toml, or add",
+        )
         said.append(_said("protected", value, "--protected", f"{remedy} --protected"))
     if not options.gap and not options.margin and options.decision is None and _predicts_values(model):
         kind, size = _spread_gap(model, table)
@@ -140,7 +141,7 @@ def complete(asked: Asking[AuditOptions]) -> Asking[AuditOptions]:
         limit = _seconds_per_set(model, options)
         if limit < DEFAULT_SECONDS:
             options = replace(options, time_limit=limit)
-            value = f"{limit:g} seconds per set, {_SECONDS:g} seconds in all"
+            value = f"{limit:g} seconds per set (protected: {min(DEFAULT_SECONDS, PROTECTED_SHARE * limit):g})"
             said.append(_said("time limit", value, "--time-limit", "add -t to change"))
     return replace(asked, models=(model,), table=table, options=options, recognised=tuple(said))
 

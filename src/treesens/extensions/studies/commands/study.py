@@ -59,7 +59,11 @@ def study_command(study: Study[Any, Any]) -> click.Command:
         params=[
             *([click.Argument(["what"], type=click.Choice(study.what))] if study.what else []),
             *(click.Argument([name], type=_PATH) for name in study.models),
-            *([click.Argument(["rows_file"], type=_PATH, required=False, metavar="[TABLE]")] if by_place(study) else []),
+            *(
+                [click.Argument(["rows_file"], type=_PATH, required=False, metavar="[TABLE]")]
+                if by_place(study)
+                else []
+            ),
             *_rows(study),
             *map(option_of, declared(study.options, Door.COMMAND)),
             *fail,

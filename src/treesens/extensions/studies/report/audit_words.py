@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
@@ -12,6 +13,7 @@ from treesens.extensions.studies.report.fact_words import largest_words, share_o
 from treesens.report.changes import Names
 
 Record = dict[str, Any]
+_MORE_SECONDS = 20.0
 _LISTED = 5
 """Maximum number of features that the first sentence names."""
 
@@ -139,7 +141,8 @@ def headline(groups: Sequence[dict[str, Any]], facts: Record) -> str:
     of = [group for group in groups if group["records"][0].get("protected")] or list(groups)
     if not of:
         return ""
-    kind = "protected" if of[0]["records"][0].get("protected") else "audited"
+    suggested = " (suggested by name)" if of[0]["records"][0].get("suggested") else ""
+    kind = f"protected{suggested}" if of[0]["records"][0].get("protected") else "audited"
     first = [(group["name"], group["records"][0]) for group in of]
     total = f"{len(first)} {kind} feature{'' if len(first) == 1 else 's'} (or sets)"
     parts = []
@@ -151,9 +154,16 @@ def headline(groups: Sequence[dict[str, Any]], facts: Record) -> str:
     if none:
         parts.append(f"{len(none)} of {total} {_is(none)} proved to flip no input of the domain")
     if unknown:
-        parts.append(f"{len(unknown)} of {total} {_is(unknown)} undecided")
+        parts.append(f"{len(unknown)} of {total} {_is(unknown)} undecided: run again with {_again(unknown, facts)}")
     missing = _not_audited(groups, facts)
     return " ".join([f"{_at(gap_of(first[0][1])).capitalize()}, {'; '.join(parts)}.", *missing])
+
+
+def _again(undecided: Sequence[tuple[str, Record]], facts: Record) -> str:
+    """The options that give undecided sets more time."""
+    seconds = max(_MORE_SECONDS, 4 * facts.get("settings", {}).get("seconds per set", 0))
+    sets = dict.fromkeys(",".join(record["varied"]) for _, record in undecided)
+    return " ".join([*(f"-v {shlex.quote(names)}" for names in sets), f"-t {seconds:g}"])
 
 
 def _is(some: Sequence[Any]) -> str:
