@@ -222,8 +222,8 @@ class ProxyRecord:
 @dataclass(frozen=True, kw_only=True)
 class MeaningRecord:
     """The stated meaning of the model: protected features, names of classes by label, and the favourable class; also the file
-    that states the meaning, and its text as TOML. With `suggested`, protected features are suggested by their names, and nothing
-    states them. `notes` explain missing proxies.
+    that states the meaning, and its text as TOML. With `suggested`, the names of the features alone suggest the protected ones.
+    `notes` explain missing proxies.
     """
 
     notes: list[str] | Absent = ABSENT

@@ -1,5 +1,5 @@
-"""Facts that an audit and `treesens init` recognise if nothing states them: the label column, protected features by their names,
-the names of classes, a regressor's default gap, and the time per set. None of them changes a verdict, and all are stated.
+"""Facts that an audit and `treesens init` recognise if nothing states them: the label column, protected features (by name), the
+names of classes, a regressor's default gap, and the time per set. All are stated; only the gap is a part of the question.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ _PARTS = 2.5
 def looks_protected(name: str) -> bool:
     """True if a word in the name of a feature is typical of protected features; words end at other characters and capitals."""
     words = [word.lower() for word in _WORD.findall(name)]
-    return not _PROTECTED.isdisjoint(words) or ("foreign", "worker") in zip(words, words[1:], strict=False)
+    return not _PROTECTED.isdisjoint(words) or ("foreign", "worker") in pairwise(words)
 
 
 def suggested(model: LoadedModel) -> tuple[str, ...]:
@@ -122,9 +123,9 @@ def complete(asked: Asking[AuditOptions]) -> Asking[AuditOptions]:
         label = label_column(model, table)
         if label.name is not None:
             table = replace(table, label=label.name)
-            said.append(_said("label", f"label: `{label.name}` ({label.why})", "--label", "--label NAME to change"))
+            said.append(_said("label", f"label: `{label.name}` ({label.why})", "--label", "add --label NAME to change"))
         elif label.why:
-            said.append(_said("label", f"no label: {label.why}", "--label", "name one: --label NAME"))
+            said.append(_said("label", f"no label: {label.why}", "--label", "add --label NAME"))
     if not model.meaning.protected and (names := suggested(model)):
         model = replace(model, meaning=replace(model.meaning, protected=names, suggested=True))
         value, remedy = (

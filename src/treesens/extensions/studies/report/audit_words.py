@@ -137,7 +137,7 @@ def shapes(groups: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def headline(groups: Sequence[dict[str, Any]], facts: Record) -> str:
-    """The first sentence of a page: the effect of the protected features (or of all audited features) at the first gap."""
+    """The first sentence of a page and a terminal: the effect of the protected features (or of all) at the first gap."""
     of = [group for group in groups if group["records"][0].get("protected")] or list(groups)
     if not of:
         return ""
@@ -146,7 +146,8 @@ def headline(groups: Sequence[dict[str, Any]], facts: Record) -> str:
     first = [(group["name"], group["records"][0]) for group in of]
     total = f"{len(first)} {kind} feature{'' if len(first) == 1 else 's'} (or sets)"
     parts = []
-    found, none, unknown = ([(n, r) for n, r in first if r["verdict"] == v] for v in ("found", "none", "unknown"))
+    found, none = ([(n, r) for n, r in first if r["verdict"] == v] for v in ("found", "none"))
+    unknown = [r for group in of for r in group["records"] if r["verdict"] == "unknown"]
     if found:
         listed = [f"{name} ({flips_of_words(r)})" for name, r in found[:_LISTED]]
         more = f" and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
@@ -154,15 +155,16 @@ def headline(groups: Sequence[dict[str, Any]], facts: Record) -> str:
     if none:
         parts.append(f"{len(none)} of {total} {_is(none)} proved to flip no input of the domain")
     if unknown:
-        parts.append(f"{len(unknown)} of {total} {_is(unknown)} undecided: run again with {_again(unknown, facts)}")
+        some = f"{len(unknown)} question{'' if len(unknown) == 1 else 's'}"
+        parts.append(f"{some} {_is(unknown)} undecided: run again with {_again(unknown, facts)}")
     missing = _not_audited(groups, facts)
     return " ".join([f"{_at(gap_of(first[0][1])).capitalize()}, {'; '.join(parts)}.", *missing])
 
 
-def _again(undecided: Sequence[tuple[str, Record]], facts: Record) -> str:
+def _again(undecided: Sequence[Record], facts: Record) -> str:
     """The options that give undecided sets more time."""
     seconds = max(_MORE_SECONDS, 4 * facts.get("settings", {}).get("seconds per set", 0))
-    sets = dict.fromkeys(",".join(record["varied"]) for _, record in undecided)
+    sets = dict.fromkeys(",".join(record["varied"]) for record in undecided)
     return " ".join([*(f"-v {shlex.quote(names)}" for names in sets), f"-t {seconds:g}"])
 
 
