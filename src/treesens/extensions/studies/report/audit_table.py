@@ -119,11 +119,8 @@ def show_mending(told: dict[str, Any]) -> None:
 
 def show_audit(records: list[dict[str, Any]], facts: dict[str, Any]) -> None:
     """Prints one line per set and gap."""
-    from treesens.extensions.studies.report.audit_words import grouped, headline
-
     console = out()
     model, data, names = facts["model"], facts["data"], Names.of_facts(facts)
-    say_wrapped(headline(grouped(records, names), facts))
     if (stated := facts.get("meaning") or {}).get("file"):
         say_wrapped(f"{stated['file']} (SHA-256 {stated['sha256']}) states protected features and names of classes")
     say_wrapped(
