@@ -135,7 +135,7 @@ def complete(asked: Asking[AuditOptions]) -> Asking[AuditOptions]:
         said.append(_said("protected", value, "--protected", f"{remedy} --protected"))
     if not options.gap and not options.margin and options.decision is None and _predicts_values(model):
         kind, size = _spread_gap(model, table)
-        options = replace(options, **{kind: (size,)})
+        options = replace(options, gap=(size,)) if kind == "gap" else replace(options, margin=(size,))
         value = f"a {kind} of {size}, a tenth of the range of the model's predictions for the rows"
         said.append(_said("gap", value, f"--{kind}", f"add --{kind} to change"))
     if "time_limit" not in asked.chosen and options.time_limit == DEFAULT_SECONDS:

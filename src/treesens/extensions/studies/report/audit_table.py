@@ -122,7 +122,7 @@ def show_audit(records: list[dict[str, Any]], facts: dict[str, Any]) -> None:
     console = out()
     model, data, names = facts["model"], facts["data"], Names.of_facts(facts)
     if (stated := facts.get("meaning") or {}).get("file"):
-        say_wrapped(f"{stated['file']} (SHA-256 {stated['sha256']}) states protected features and names of classes")
+        say_wrapped(f"facts about the model: {stated['file']} (SHA-256 {stated['sha256']})")
     say_wrapped(
         f"{model['file']}: {model['trees']} trees, {model['leaves']} leaves; {data['file']}: {data['rows']} rows; "
         f"{facts['seconds']:.1f} s"
