@@ -61,8 +61,8 @@ $(VENV)/.installed: pyproject.toml CMakeLists.txt $(ENGINE) | $(VENV)/bin/python
 	$(call environment,dev,--no-build-isolation)
 	@touch $(VENV)/.demo $(VENV)/.core
 
-demo: $(VENV)/.demo ## makes .venv, trains a model and answers a question about it
-	@echo "3/3 a model of 40 trees is trained, and asked a question"
+demo: $(VENV)/.demo ## makes .venv, trains a model and audits it
+	@echo "3/3 a model of 40 trees is trained, and audited"
 	@$(BIN)/python examples/demo.py
 
 # The cheapest tests first: the engine alone, then the core, then the rest. The first part that fails ends the run. Of random cases

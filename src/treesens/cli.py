@@ -34,6 +34,14 @@ CORE: dict[str, tuple[str, str]] = {
 }
 BUILTIN = {**CORE, **STUDY_LINES, **COMMAND_LINES} if has_extensions() else CORE
 """The built-in commands, with their locations and help lines."""
+HELP_GROUPS = {
+    "Start": ("audit", "init", "check", "info", "doctor"),
+    "Study a model": ("gap", "count", "range", "shape", "groups", "sets", "diff", "repair", "learn"),
+    "Explain a row": ("why", "reasons", "robust"),
+    "Question files": ("explain", "fmt", "compare", "sweep", "lsp"),
+    "Compiler and solvers": ("opt", "emit", "export", "verify", "vnnlib", "bench", "reduce", "schema"),
+}
+"""The groups of commands in the help, in its order."""
 COMMANDS = Registry(
     kind="command",
     group="treesens.commands",
@@ -79,20 +87,23 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the list of commands, without importing built-in commands."""
-        lines = [(name, text) for name, (_, text) in BUILTIN.items()]
-        for name in command_names()[len(BUILTIN) :]:
-            command = self.get_command(ctx, name)
-            lines.append((name, "" if command is None else command.get_short_help_str(200)))
-        with formatter.section("Commands"):
-            formatter.write_dl(lines)
+        """Writes the groups of commands, without importing built-in commands."""
+        other = {name: self.get_command(ctx, name) for name in command_names()[len(BUILTIN) :]}
+        lines = {name: text for name, (_, text) in BUILTIN.items()}
+        lines |= {name: "" if one is None else one.get_short_help_str(200) for name, one in other.items()}
+        for title, names in {**HELP_GROUPS, "Plug-ins": tuple(other)}.items():
+            if mine := [(name, lines[name]) for name in names if name in lines]:
+                with formatter.section(title):
+                    formatter.write_dl(mine)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0] if args else ""
         if name and not name.startswith("-") and name not in BUILTIN and name not in command_names():
-            ctx.fail(f"no command `{name}`; {did_you_mean(name, command_names())}")
+            file = "audit" in BUILTIN and os.path.exists(name)
+            help_text = "to audit a model on a table: treesens audit MODEL TABLE" if file else ""
+            ctx.fail(f"no command `{name}`; {help_text or did_you_mean(name, command_names())}")
         return super().resolve_command(ctx, args)
 
 

@@ -27,6 +27,7 @@ SHARED = {
     "optima": "the searches for optima",
     "prices": "what a new version costs, for `diff` and `repair`",
     "questions": "questions, bound once",
+    "recognised": "facts that `audit` and `init` recognise",
     "registry": "the studies by name",
     "required": "what is left with --require-certificate",
     "rows": "which rows of a table are which side",

@@ -115,7 +115,7 @@ def _show(facts: dict[str, Any], advice: str, *, printed: bool) -> None:
         where = f"{ends[0]:.6g} .. {ends[1]:.6g}" if ends else ""
         if f["categories"]:
             where = f"{f['categories']} categories" + (
-                f": {', '.join(map(str, f['labels'][:6]))}" if f["labels"] else ""
+                f": {' · '.join(map(str, f['labels'][:6]))}" if f["labels"] else ""
             )
         row = (f"  {f['name']}", f["kind"], f"{f['guards']:,}", f"{f['splits']:,}", f"{f['trees']:,}", where)
         table.add_row(*row, style=None if f["splits"] else "dim")

@@ -39,6 +39,8 @@ class Meaning:
     favourable: str | None = None
     place: str = ""
     sha256: str | None = None
+    suggested: bool = False
+    """True if the protected features are suggested by their names, and not stated."""
 
     def __bool__(self) -> bool:
         return bool(self.protected or self.classes or self.favourable is not None)

@@ -157,6 +157,20 @@ def _load_file(path: Path, name: str | None, trust_pickle: bool) -> LoadedModel:
         return _variant(chosen, variant, path, data) if variant else chosen.load(path, data)
 
 
+def is_model(path: Path, format: str | None = None) -> bool:
+    """True if the start of a file, or the list of files in a folder, looks like a model of the format (None: of any format)."""
+    candidates = [frontend(format.partition(":")[0])] if format else _all()
+    try:
+        if path.is_dir():
+            names = [entry.name for entry in islice(os.scandir(path), MOST_FILES)]
+            return any(isinstance(one, FolderFrontend) and one.recognises_folder(names) for one in candidates)
+        with open_regular(path) as file:
+            head = file.read(HEAD_BYTES)
+    except (OSError, ValueError):
+        return False
+    return is_pickle(head) or any(one.recognises_bytes(head) for one in candidates)
+
+
 def _is_folder(path: Path) -> bool:
     try:
         return path.is_dir()

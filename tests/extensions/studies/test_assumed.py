@@ -160,5 +160,5 @@ def test_the_page_says_it_in_plain_words(folder: Path) -> None:
     again = folder / "again.html"
     ts.audit(folder / "m.json", folder / "d.csv", vary="f0").report(again)
     for written in (text, again.read_text("utf-8")):
-        assert "Assumed, since nothing says otherwise: no column holds labels: y is left out." in written
+        assert "Assumed, since nothing says otherwise: label: y (no input of the model, and its" in written
         assert "E403" not in written.partition("<h2>Exclusions")[2].partition("<h2>")[0]

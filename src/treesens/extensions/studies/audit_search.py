@@ -46,7 +46,7 @@ from treesens.data.flips import FlipQuestion
 from treesens.data.tables import Table, align_table, distinct
 from treesens.errors import DataError, TreesensError, UsageError
 from treesens.extensions.measure.measures import measure_of
-from treesens.extensions.studies.audit import AuditOptions, AuditRecord, ShapePart
+from treesens.extensions.studies.audit import DEFAULT_SECONDS, PROTECTED_SHARE, AuditOptions, AuditRecord, ShapePart
 from treesens.extensions.studies.count import CountOptions
 from treesens.extensions.studies.count_search import Unit, check_countable, share_record
 from treesens.extensions.studies.decisions import Asked, Between, decisions_of
@@ -96,6 +96,7 @@ def ask(asked: Asking[AuditOptions]) -> Found[AuditRecord]:
         options=options,
         stop=asked.stop,
         on_record=asked.advance,
+        favours_protected=any(one.what == "time limit" for one in asked.recognised),
     )
     if options.shape:
         _add_shapes(asked, found)
@@ -218,7 +219,8 @@ def _marked(record: dict[str, Any], model: LoadedModel) -> dict[str, Any]:
     """The record, marked as `protected` if it is about a protected feature."""
     if not model.meaning.is_protected(record["varied"]):
         return record
-    return {"varied": record["varied"], "protected": True, **record}
+    suggested = {"suggested": True} if model.meaning.suggested else {}
+    return {"varied": record["varied"], "protected": True, **suggested, **record}
 
 
 def _unchanging(table: Table, groups: Sequence[Sequence[str]]) -> list[str]:
@@ -294,14 +296,19 @@ def audit(
     options: AuditOptions,
     stop: threading.Event | None = None,
     on_record: Callable[[dict[str, Any]], None] | None = None,
+    favours_protected: bool = False,
 ) -> Audit:
-    """Runs the audit; if the event `stop` is set, returns the records so far. `on_record` receives finished records."""
+    """Runs the audit; if the event `stop` is set, returns the records so far. `on_record` receives finished records.
+    With `favours_protected`, sets with protected features have more time, up to the default limit."""
     start = time.perf_counter()
     table = align_table(model, table)
     groups = sets_of(model, varied)
     diagnostics = Diagnostics()
     halt = stop or threading.Event()
     units = _units(model, table, groups, gaps, options, diagnostics, halt)
+    for unit in units if favours_protected else ():
+        if model.meaning.is_protected(unit.varied):
+            unit.limit = min(DEFAULT_SECONDS, PROTECTED_SHARE * unit.limit)
     warnings = [item.render() for item in diagnostics] + _unchanging(table, groups)
     result = Audit(model, table, warnings=tuple(warnings))
     result.query = next((unit.about for unit in units), None)

@@ -333,7 +333,10 @@ def default_sizes(ensemble: Ensemble, threshold: Fraction | None, classes: Seque
     if threshold is not None:
         room = min(threshold, 1 - threshold)
         return "gap", ["0", *(text for text in ("0.05", "0.1", "0.2") if Fraction(text) < room)]
-    probable = predicts_probabilities(ensemble) or ensemble.link.prefers_gaps
+    has_cut = ensemble.decides_at is None and ensemble.n_outputs == 1 and ensemble.link.is_probability
+    probable = (
+        predicts_probabilities(ensemble) or ensemble.link.prefers_gaps or (len(ensemble.classes) == 2 and has_cut)
+    )
     return ("gap", ["0.1", "0.2"]) if probable else ("margin", ["0.5", "1", "1.5"])
 
 

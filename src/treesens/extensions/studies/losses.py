@@ -64,7 +64,7 @@ def labelled(model: LoadedModel, table: Table, label: str, by: Sequence[Sequence
         labels = table.numbers(label) if column.dtype == object else column
         bad = np.flatnonzero(~np.isfinite(labels))
     else:
-        labels = _classes(ensemble, column, model.meaning.classes)
+        labels = classes_of_labels(ensemble, column, model.meaning.classes)
         bad = np.flatnonzero(labels < 0)
     if len(bad):
         row = int(bad[0])
@@ -102,7 +102,7 @@ def _stored_categories(ensemble: Ensemble) -> dict[str, Categories]:
     }
 
 
-def _classes(ensemble: Ensemble, column: Any, called: Mapping[str, str]) -> FloatArray:
+def classes_of_labels(ensemble: Ensemble, column: Any, called: Mapping[str, str]) -> FloatArray:
     """The index of each value's class, or -1 for other values. Values are matched by text or by number; the stated name of a
     class counts only if the model has no label with this text.
     """

@@ -48,6 +48,8 @@ class Asking(Generic[OptionsT]):
     files: tuple[str | None, ...] = ()
     command: str = ""
     chosen: frozenset[str] = frozenset()
+    recognised: tuple[Assumed, ...] = ()
+    """The facts that `Study.complete` has recognised."""
 
     @property
     def model(self) -> LoadedModel:
@@ -140,6 +142,8 @@ class Study(Generic[OptionsT, RecordT]):
     work: str = ""
     total: Callable[[Asking[OptionsT]], int] | str | None = None
     journal: bool = False
+    complete: Callable[[Asking[OptionsT]], Asking[OptionsT]] | str | None = None
+    """A function, or its name, that adds what the study recognises in the model and the table."""
     document: Callable[[Asking[OptionsT], Found[RecordT]], Any] | None = None
     faults: Callable[[Sequence[dict[str, Any]]], Sequence[dict[str, Any]]] = lambda records: records
     """The parts of records, as plain data, in which faults of treesens itself are reported."""
@@ -147,10 +151,17 @@ class Study(Generic[OptionsT, RecordT]):
     """A function, or its name, that draws the records (plain data) and `Found.result` on axes of matplotlib (None for new
     axes), and returns the axes. The options then have `plot` (`shared_options.PLOT`), and the Python result has `plot()`."""
 
+    def completed(self, asking: Asking[OptionsT]) -> Asking[OptionsT]:
+        """The input of the study, with everything that it recognises."""
+        if self.complete is None:
+            return asking
+        made: Asking[OptionsT] = _function(self.complete)(asking)
+        return made
+
     def asked(self, asking: Asking[OptionsT]) -> Found[RecordT]:
         """Runs the study, and adds its assumptions to the findings."""
         found: Found[RecordT] = _function(self.ask)(asking)
-        assumed = assumed_of(self, asking, found.warnings)
+        assumed = [*asking.recognised, *assumed_of(self, asking, found.warnings)]
         return replace(found, warnings=without_assumed(found.warnings), assumed=assumed)
 
     def expected(self, asking: Asking[OptionsT]) -> int | None:

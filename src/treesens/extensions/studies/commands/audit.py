@@ -11,6 +11,7 @@ from treesens.errors import UsageError
 from treesens.extensions.studies.audit import AuditOptions
 from treesens.extensions.studies.commands.study_outputs import Outputs
 from treesens.extensions.studies.study import Asking, Found, Study
+from treesens.report.terminal import say_wrapped
 
 
 class AuditOutputs(Outputs):
@@ -21,10 +22,14 @@ class AuditOutputs(Outputs):
         self.heading = _heading(asked.options)
 
     def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
-        """Prints a line per set and gap."""
+        """Prints the headline of the report, and a line per set and gap."""
         from treesens.extensions.studies.report.audit_table import show_audit, show_mending
+        from treesens.extensions.studies.report.audit_words import grouped, headline
+        from treesens.report.changes import Names
 
         del found
+        groups = grouped(records, Names.of_facts(document))
+        write_output("the headline", lambda: say_wrapped(headline(groups, document)))
         write_output("the table", lambda: show_audit(records, document))
         if "mending" in document:
             write_output("the prices", lambda: show_mending(document["mending"]))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -15,8 +16,9 @@ from treesens.compiler.base.files import check_writable, write_atomically
 from treesens.data.tables import Table
 from treesens.errors import OverwriteError, UsageError
 from treesens.extensions.studies.learn_search import domain_lines, first_look
+from treesens.extensions.studies.recognised import label_column, named_classes, suggested
 from treesens.frontends.base import LoadedModel
-from treesens.frontends.meaning import FILE
+from treesens.frontends.meaning import FILE, toml_of
 from treesens.grammar.printing.print_terms import name_text
 from treesens.grammar.tree import ast
 from treesens.report.terminal import say
@@ -42,13 +44,15 @@ def command(
     from treesens.data.tables import read_table
     from treesens.frontends.registry import load
 
-    loaded = load(model, form, trust_pickle=trust_pickle)
-    table = read_table(data, label=label)
+    loaded, table = load(model, form, trust_pickle=trust_pickle), read_table(data, label=label)
+    if label is None and (found := label_column(loaded, table)).why:
+        table = replace(table, label=found.name)
+        say(f"label: `{found.name}` ({found.why})" if found.name else f"no label: {found.why}; add --label NAME")
     questions = output or model.with_suffix(".sens")
     toml = model.with_name(FILE)
     made = {questions: first_questions(loaded, table, model, data, questions.parent)}
     if not loaded.meaning and not toml.exists():  # an existing file is an input of this run
-        made[toml] = first_toml(loaded)
+        made[toml] = first_toml(loaded, {} if table.label is None else named_classes(loaded, table, table.label))
     for path in made:
         if path.exists() and not force:
             raise OverwriteError(
@@ -70,7 +74,8 @@ def first_questions(model: LoadedModel, table: Table, file: Path, data: Path, fo
     used = set(model.ensemble.used_features)
     names = [name for name in model.ensemble.feature_names if name in table]
     labelled = "" if table.label is None else f" label {_text(table.label)}"
-    asked = next((n for n in model.meaning.protected), next((n for n in names if n in used), None))
+    protected = model.meaning.protected or suggested(model)
+    asked = next((n for n in (*protected, *names) if n in used), None)
     lines = [
         "# The model and the table; paths are relative to this file.",
         f"model m from {_text(_beside(file, folder))}",
@@ -91,10 +96,10 @@ def first_questions(model: LoadedModel, table: Table, file: Path, data: Path, fo
             lines += [f"# The largest change of the score by {name} alone.", *_largest(model, name)]
         else:
             lines += [
-                f"# Can changing {name} alone move the probability {what}? `expect none` makes this a test:",
-                "# treesens check ends in 10 if there is such a pair of inputs.",
+                f"# Can changing {name} alone move the probability {what}?",
+                "# With `expect none` after the gap, treesens check exits with 10 if there is such a pair of inputs.",
                 f"query {name_text(ast.Name(f'{asked}_alone'))}:",
-                f"  sensitive m to {{{name}}} {size} expect none",
+                f"  sensitive m to {{{name}}} {size}",
             ]
     return "\n".join(lines) + "\n"
 
@@ -126,23 +131,25 @@ def _beside(path: Path, folder: Path) -> str:
     return Path(os.path.relpath(path, folder)).as_posix()
 
 
-def first_toml(model: LoadedModel) -> str:
-    """The text of a treesens.toml that states nothing yet: every line is a comment."""
-    classes = ", ".join(
-        f"{json.dumps(str(label))} = {json.dumps(f'class {label}')}" for label in model.ensemble.classes
-    )
-    names = ", ".join(json.dumps(name, ensure_ascii=False) for name in model.ensemble.feature_names[:3])
+def first_toml(model: LoadedModel, named: Mapping[str, str]) -> str:
+    """The text of a treesens.toml: features whose names suggest that they are protected, and the names of the classes if
+    `named` has them; every other line is a comment.
+    """
+    known = {str(label): named.get(str(label), f"class {label}") for label in model.ensemble.classes}
+    found = suggested(model)
     lines = [
         "# Facts for answers about the models in this folder (docs/protected.md). Remove the # before true lines.",
         "",
         "# Features that must not matter: first in every table, never named for a change.",
-        f"# protected = [{names}]",
+        *(["# Suggested by their names: remove what does not apply."] if found else []),
+        ("" if found else "# ") + toml_of(found or model.ensemble.feature_names[:3], {}, None),
     ]
-    if classes:
+    if known:
         lines += [
             "",
-            "# The names of the classes, and the favourable class.",
-            f"# classes = {{{classes}}}",
-            f"# favourable = {json.dumps(str(model.ensemble.classes[0]))}",
+            *(["# The names are those of the label column, which agrees with the predictions."] if named else []),
+            ("" if named else "# ") + toml_of((), known, None),
+            "# The favourable class.",
+            f"# {toml_of((), {}, str(model.ensemble.classes[0]))}",
         ]
     return "\n".join(lines) + "\n"

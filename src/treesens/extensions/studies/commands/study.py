@@ -59,6 +59,11 @@ def study_command(study: Study[Any, Any]) -> click.Command:
         params=[
             *([click.Argument(["what"], type=click.Choice(study.what))] if study.what else []),
             *(click.Argument([name], type=_PATH) for name in study.models),
+            *(
+                [click.Argument(["rows_file"], type=_PATH, required=False, metavar="[TABLE]")]
+                if by_place(study)
+                else []
+            ),
             *_rows(study),
             *map(option_of, declared(study.options, Door.COMMAND)),
             *fail,
@@ -81,12 +86,45 @@ def _rows(study: Study[Any, Any]) -> list[click.Parameter]:
     label = click.Option(["label", "--label"], required=study.needs_label, help=study.label)
     if not study.models:
         return [click.Argument(["data"], type=_PATH), label]
-    return [click.Option(["data", "--data"], type=_PATH, required=study.needs_table, help=study.table), label]
+    required = study.needs_table and not by_place(study)
+    return [click.Option(["data", "--data"], type=_PATH, required=required, help=study.table), label]
+
+
+def by_place(study: Study[Any, Any]) -> bool:
+    """True if the table of a study may be an argument: before or after its only model, or as `--data`."""
+    return study.table is not None and len(study.models) == 1
+
+
+def _told_apart(study: Study[Any, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments with the model and the table in their places. Raises UsageError for two models, two tables, or a table
+    that is missing or given twice.
+    """
+    from treesens.frontends.registry import is_model
+
+    first, second, usage = given["model"], given["rows_file"], f"treesens {study.name} MODEL TABLE"
+    if second is None:
+        if study.needs_table and given["data"] is None:
+            raise UsageError("no table is given", remedy=f"name a CSV or Parquet file: {usage}")
+        return given
+    if given["data"] is not None:
+        raise UsageError("the table is given twice", remedy=f"leave out `{second}`, or --data")
+    models = [is_model(path, given["form"]) for path in (first, second)]
+    if models[0] == models[1] and first.exists() and second.exists():
+        both = "both files are models" if models[0] else "neither file is a model of a known format"
+        raise UsageError(f"{both}: `{first}` and `{second}`", remedy=f"name one model and one table: {usage}")
+    model, data = (second, first) if models == [False, True] else (first, second)
+    return {**given, "model": model, "data": data}
 
 
 def run(study: Study[Any, Any], given: dict[str, Any]) -> int:
     """Runs a study, prints and writes its findings, and returns the exit code."""
     asked = _asking(study, given)
+    if given.get("fail_on") == "protected" and not any(model.meaning.protected for model in asked.models):
+        raise UsageError(
+            "--fail-on protected: no protected feature is stated",
+            remedy='write protected = ["sex"] in treesens.toml, or add --protected NAME',
+        )
+    asked = study.completed(asked)
     outputs = outputs_of(study, asked)
     found: Found[Any] | None = None
     with (
@@ -229,6 +267,8 @@ def _asking(study: Study[Any, Any], given: dict[str, Any]) -> Asking[Any]:
     from treesens.frontends.registry import load
 
     mine = declared(study.options, Door.COMMAND)
+    if by_place(study):
+        given = _told_apart(study, given)
     paths = [given[name] for name in study.models]
     models = tuple(load(path, given["form"], trust_pickle=given["trust_pickle"]) for path in paths)
     table = None if given.get("data") is None else read_table(given["data"], label=given["label"])

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
 def _name(record: dict[str, Any]) -> str:
     """The label of a record: its features, and its outcomes or classes if there are several."""
+    from treesens.extensions.studies.report.audit_table import varied_of
+
     classes = record.get("outcomes", record.get("classes"))
-    protected = " (protected)" if record.get("protected") else ""
-    return ", ".join(record["varied"]) + protected + (f" ({' / '.join(map(str, classes))})" if classes else "")
+    return varied_of(record) + (f" ({' / '.join(map(str, classes))})" if classes else "")
 
 
 @dataclass(frozen=True, eq=False)

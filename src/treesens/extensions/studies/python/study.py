@@ -111,6 +111,7 @@ def _ask(study: Study[Any, Any], given: dict[str, Any], chosen: frozenset[str]) 
                 command=f"ts.{call_name(study)}(…)",
                 chosen=chosen,
             )
+            asked = study.completed(asked)
             found = study.asked(asked)
         if found is None:
             raise KeyboardInterrupt

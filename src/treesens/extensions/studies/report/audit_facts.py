@@ -120,12 +120,13 @@ def _meaning(found: Audit) -> dict[str, Any]:
     return {
         **({"notes": found.lost} if found.lost else {}),
         "protected": list(meaning.protected),
+        "suggested": meaning.suggested,
         "proxies": carried,
         "classes": dict(meaning.classes),
         "favourable": meaning.favourable,
         "file": meaning.place or None,
         "sha256": meaning.sha256,
-        "toml": toml_of(meaning.protected, meaning.classes, meaning.favourable),
+        "toml": toml_of(() if meaning.suggested else meaning.protected, meaning.classes, meaning.favourable),
     }
 
 

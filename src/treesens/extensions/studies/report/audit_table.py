@@ -36,7 +36,14 @@ def gap_of(record: dict[str, Any]) -> str:
 
 def varied_of(record: dict[str, Any]) -> str:
     """The varied features, marked if one of them is protected."""
-    return ", ".join(record["varied"]) + (" (protected)" if record.get("protected") else "")
+    return ", ".join(record["varied"]) + protected_mark(record)
+
+
+def protected_mark(record: dict[str, Any]) -> str:
+    """The mark of a protected feature; a feature that is only suggested by its name has another mark."""
+    if not record.get("protected"):
+        return ""
+    return " (protected? suggested)" if record.get("suggested") else " (protected)"
 
 
 def proxy_words(proxy: dict[str, Any]) -> str:
@@ -133,6 +140,8 @@ def show_audit(records: list[dict[str, Any]], facts: dict[str, Any]) -> None:
     """Prints one line per set and gap."""
     console = out()
     model, data, names = facts["model"], facts["data"], Names.of_facts(facts)
+    if (stated := facts.get("meaning") or {}).get("file"):
+        say_wrapped(f"facts about the model: {stated['file']} (SHA-256 {stated['sha256']})")
     say_wrapped(
         f"{model['file']}: {model['trees']} trees, {model['leaves']} leaves; {data['file']}: {data['rows']} rows; "
         f"{facts['seconds']:.1f} s"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
@@ -12,6 +13,7 @@ from treesens.extensions.studies.report.fact_words import largest_words, share_o
 from treesens.report.changes import Names
 
 Record = dict[str, Any]
+_MORE_SECONDS = 20.0
 _LISTED = 5
 """Maximum number of features that the first sentence names."""
 
@@ -135,15 +137,17 @@ def shapes(groups: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def headline(groups: Sequence[dict[str, Any]], facts: Record) -> str:
-    """The first sentence of a page: the effect of the protected features (or of all audited features) at the first gap."""
+    """The first sentence of a page and a terminal: the effect of the protected features (or of all) at the first gap."""
     of = [group for group in groups if group["records"][0].get("protected")] or list(groups)
     if not of:
         return ""
-    kind = "protected" if of[0]["records"][0].get("protected") else "audited"
+    suggested = " (suggested by name)" if of[0]["records"][0].get("suggested") else ""
+    kind = f"protected{suggested}" if of[0]["records"][0].get("protected") else "audited"
     first = [(group["name"], group["records"][0]) for group in of]
     total = f"{len(first)} {kind} feature{'' if len(first) == 1 else 's'} (or sets)"
     parts = []
-    found, none, unknown = ([(n, r) for n, r in first if r["verdict"] == v] for v in ("found", "none", "unknown"))
+    found, none = ([(n, r) for n, r in first if r["verdict"] == v] for v in ("found", "none"))
+    unknown = [r for group in of for r in group["records"] if r["verdict"] == "unknown"]
     if found:
         listed = [f"{name} ({flips_of_words(r)})" for name, r in found[:_LISTED]]
         more = f" and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
@@ -151,9 +155,17 @@ def headline(groups: Sequence[dict[str, Any]], facts: Record) -> str:
     if none:
         parts.append(f"{len(none)} of {total} {_is(none)} proved to flip no input of the domain")
     if unknown:
-        parts.append(f"{len(unknown)} of {total} {_is(unknown)} undecided")
+        some = f"{len(unknown)} question{'' if len(unknown) == 1 else 's'}"
+        parts.append(f"{some} {_is(unknown)} undecided: run again with {_again(unknown, facts)}")
     missing = _not_audited(groups, facts)
     return " ".join([f"{_at(gap_of(first[0][1])).capitalize()}, {'; '.join(parts)}.", *missing])
+
+
+def _again(undecided: Sequence[Record], facts: Record) -> str:
+    """The options that give undecided sets more time."""
+    seconds = max(_MORE_SECONDS, 4 * facts.get("settings", {}).get("seconds per set", 0))
+    sets = dict.fromkeys(",".join(record["varied"]) for record in undecided)
+    return " ".join([*(f"-v {shlex.quote(names)}" for names in sets), f"-t {seconds:g}"])
 
 
 def _is(some: Sequence[Any]) -> str:

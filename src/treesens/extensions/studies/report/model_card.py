@@ -87,7 +87,7 @@ def _domain(facts: dict[str, Any]) -> str:
 def _values(one: dict[str, Any]) -> str:
     """The values of a feature in the domain, as text."""
     if "listed" in one:
-        return _text(", ".join(map(str, one["listed"])))
+        return _text(" · ".join(map(str, one["listed"])))
     of = f"{one['count']:,} values from" if one["kind"] == "values" else f"{one['kind']} from"
     return _text(f"{of} {one['low']} to {one['high']}")
 
