@@ -180,6 +180,7 @@ class Judge:
         }
         self.templates: list[tuple[str, Callable[..., bool]]] = [
             (rf"At ({GAP}), (.*)", self.headline),
+            (r"Undecided: (\d+) of (\d+) questions; run again with (.*)", self.undecided),
             (rf"Of the others at ({GAP}), (.*)", self.others),
             (rf"Protected: ({FEATURES}): (.*)", self.of_protected),
             (r"Protected, and not audited: (.*)", self.left_out),
@@ -210,7 +211,7 @@ class Judge:
     closed: Any = False
 
     def headline(self, gap: str, words: str) -> bool:
-        """`2 of 3 protected features (or sets) can flip an input of the domain: ..`, and the lines of the summary."""
+        """`2 of 3 protected features can change a decision: ..`, and the lines of the summary."""
         exact = re.fullmatch(
             rf"({COUNT}) of (\d+) audited features? \(or sets\) flips? rows of the data; ({FEATURES}) flips "
             rf"(most|most as far as is known): ({FLIPS})",
@@ -240,8 +241,9 @@ class Judge:
     def part(self, gap: str, words: str, of: Sequence[str]) -> bool:
         kind = "protected" if self.protected else "audited"
         found = re.fullmatch(
-            rf"(\d+) of (\d+) {kind} features? \(or sets\) (can flip an input of the domain: (.*)|(?:is|are) proved to flip no "
-            r"input of the domain|(?:is|are) undecided)",
+            rf"(\d+) of (\d+)(?: {kind} (?:features?|sets? of features))? "
+            r"(can (?:change a decision|move the prediction so far): (.*)|"
+            r"(?:is|are) proved not to (?:change a decision|move the prediction so far|do so)|(?:is|are) undecided)",
             words,
         )
         if found is None or int(found[2]) != len(of):
@@ -255,6 +257,12 @@ class Judge:
                 and all(name in truly and flips_hold(self.case, said, name, gap) for name, said in named)
             )
         return "undecided" in found[3] or int(found[1]) <= len(of) - len(truly)
+
+    def undecided(self, some: str, of: str, again: str) -> bool:
+        """The numbers of questions; features that are undecided have more time in the proposed run."""
+        unknown = [", ".join(one["varied"]) for one in self.records if one["verdict"] == "unknown"]
+        named = [name.replace(",", ", ") for name in re.findall(r"-v (\S+)", again)]
+        return (int(some), int(of)) == (len(unknown), len(self.records)) and bool(named) and set(named) <= set(unknown)
 
     def others(self, gap: str, words: str) -> bool:
         """Of the features without a row that flips."""

@@ -210,7 +210,7 @@ def test_the_terminal_begins_with_the_headline_of_the_report(folder: Path, tmp_p
     sentence = headline(grouped(facts["results"], Names.of_facts(facts)), facts)
     assert done.stdout.splitlines()[0] == sentence
     assert sentence in (tmp_path / "a.html").read_text("utf-8")
-    assert "2 of 2 protected (suggested by name) features" in sentence
+    assert "2 of 2 protected features (suggested by name)" in sentence
 
 
 def test_the_headline_proposes_more_time_for_undecided_questions() -> None:
@@ -218,7 +218,10 @@ def test_the_headline_proposes_more_time_for_undecided_questions() -> None:
               "max_swing": None}  # fmt: skip
     facts = {"model": {"classes": [0, 1]}, "settings": {"seconds per set": 2.0}}
     said = headline(grouped([record, {**record, "gap": 0.2}]), facts)
-    assert said == "At gap 0.1, 2 questions are undecided: run again with -v Age -t 20."
+    assert (
+        said
+        == "At gap 0.1, 1 of 1 protected feature is undecided. Undecided: 2 of 2 questions; run again with -v Age -t 20."
+    )
 
 
 def test_every_command_is_in_a_group_of_the_help() -> None:

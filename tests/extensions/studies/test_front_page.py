@@ -150,7 +150,7 @@ def test_the_headline_and_the_shapes_are_those_of_the_library(made: Any) -> None
     chances = np.stack([model.predict_proba(frame.assign(f2=float(v)))[:, 1] for v in range(6)])
     flips = int(((chances.max(0) >= 0.55) & (chances.min(0) <= 0.45)).sum())
     headline = page[page.index("<h1") : page.index("<h2>The question")]
-    found = f"1 of 1 protected feature (or sets) can flip an input of the domain: f2 ({flips} of 240 rows flip)."
+    found = f"1 of 1 protected feature can change a decision: f2 ({flips} of 240 rows flip)."
     assert f'<p class="headline">At gap 0.05, {found}</p>' in headline
     shapes = page[page.index("<h2>Shape") :].partition("</ul>")[0]
     for axis, name in enumerate(("f0", "f1", "f2")):

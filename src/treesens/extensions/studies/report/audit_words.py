@@ -141,31 +141,47 @@ def headline(groups: Sequence[dict[str, Any]], facts: Record) -> str:
     of = [group for group in groups if group["records"][0].get("protected")] or list(groups)
     if not of:
         return ""
-    suggested = " (suggested by name)" if of[0]["records"][0].get("suggested") else ""
-    kind = f"protected{suggested}" if of[0]["records"][0].get("protected") else "audited"
+    protected = bool(of[0]["records"][0].get("protected"))
+    noun = "feature" if all(len(group["records"][0]["varied"]) == 1 for group in of) else "set of features"
     first = [(group["name"], group["records"][0]) for group in of]
-    total = f"{len(first)} {kind} feature{'' if len(first) == 1 else 's'} (or sets)"
+    subject = _subject(len(first), protected, noun, suggested=bool(of[0]["records"][0].get("suggested")))
+    moved = first[0][1].get("max_swing_unit") == "value"
+    change = "move the prediction so far" if moved else "change a decision"
     parts = []
-    found, none = ([(n, r) for n, r in first if r["verdict"] == v] for v in ("found", "none"))
-    unknown = [r for group in of for r in group["records"] if r["verdict"] == "unknown"]
-    if found:
-        listed = [f"{name} ({flips_of_words(r)})" for name, r in found[:_LISTED]]
-        more = f" and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
-        parts.append(f"{len(found)} of {total} can flip an input of the domain: {', '.join(listed)}{more}")
-    if none:
-        parts.append(f"{len(none)} of {total} {_is(none)} proved to flip no input of the domain")
-    if unknown:
-        some = f"{len(unknown)} question{'' if len(unknown) == 1 else 's'}"
-        parts.append(f"{some} {_is(unknown)} undecided: run again with {_again(unknown, facts)}")
-    missing = _not_audited(groups, facts)
-    return " ".join([f"{_at(gap_of(first[0][1])).capitalize()}, {'; '.join(parts)}.", *missing])
+    for verdict in ("found", "none", "unknown"):
+        some = [(name, record) for name, record in first if record["verdict"] == verdict]
+        if not some:
+            continue
+        who, be = f"{len(some)} of {len(first)}" + ("" if parts else subject), _is(some)
+        if verdict == "found":
+            listed = [f"{name} ({flips_of_words(r)})" for name, r in some[:_LISTED]]
+            more = f" and {len(some) - _LISTED} more" if len(some) > _LISTED else ""
+            parts.append(f"{who} can {change}: {', '.join(listed)}{more}")
+        elif verdict == "none":
+            parts.append(f"{who} {be} proved not to {'do so' if parts else change}")
+        else:
+            parts.append(f"{who} {be} undecided")
+    sentences = [f"{_at(gap_of(first[0][1])).capitalize()}, {'; '.join(parts)}."]
+    records = [record for group in groups for record in group["records"]]
+    if unknown := [record for record in records if record["verdict"] == "unknown"]:
+        again = [r for r in unknown if r.get("protected")] or unknown
+        sentences.append(
+            f"Undecided: {len(unknown)} of {len(records)} questions; run again with {_again(again, facts)}."
+        )
+    return " ".join([*sentences, *_not_audited(groups, facts)])
+
+
+def _subject(count: int, protected: bool, noun: str, *, suggested: bool) -> str:
+    """The subject of the headline after its numbers."""
+    many = noun if count == 1 else {"feature": "features"}.get(noun, "sets of features")
+    return f" {'protected' if protected else 'audited'} {many}" + (" (suggested by name)" if suggested else "")
 
 
 def _again(undecided: Sequence[Record], facts: Record) -> str:
     """The options that give undecided sets more time."""
     seconds = max(_MORE_SECONDS, 4 * facts.get("settings", {}).get("seconds per set", 0))
-    sets = dict.fromkeys(",".join(record["varied"]) for record in undecided)
-    return " ".join([*(f"-v {shlex.quote(names)}" for names in sets), f"-t {seconds:g}"])
+    sets = dict.fromkeys(",".join(f'"{n}"' if "," in n else n for n in record["varied"]) for record in undecided)
+    return " ".join([*(f"-v {shlex.quote(names)}" for names in list(sets)[:_LISTED]), f"-t {seconds:g}"])
 
 
 def _is(some: Sequence[Any]) -> str:
