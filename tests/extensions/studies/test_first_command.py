@@ -264,3 +264,17 @@ def test_names_of_classes_need_agreement(folder: Path) -> None:
     assert named_classes(model, read_table(rows.assign(d=words)), "d") == {"0": "no", "1": "yes"}
     words[:60] = np.where(words[:60] == "no", "yes", "no")
     assert named_classes(model, read_table(rows.assign(d=words)), "d") == {}
+
+
+def test_the_demo_ends_with_the_place_of_its_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("jinja2")
+    from examples import demo
+
+    monkeypatch.setattr(demo, "FOLDER", tmp_path)
+    assert demo.main() == 0
+    said = capfd.readouterr().out.splitlines()
+    assert said[0].startswith("$ treesens audit ")
+    assert said[-1] == f"the report: {tmp_path / 'tumours.html'}"
+    assert "At gap 0.1" in (tmp_path / "tumours.html").read_text("utf-8")

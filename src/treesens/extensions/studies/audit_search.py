@@ -309,6 +309,7 @@ def audit(
     for unit in units if favours_protected else ():
         if model.meaning.is_protected(unit.varied):
             unit.limit = min(DEFAULT_SECONDS, PROTECTED_SHARE * unit.limit)
+            unit.base = replace(unit.base, time_limit=unit.limit)
     warnings = [item.render() for item in diagnostics] + _unchanging(table, groups)
     result = Audit(model, table, warnings=tuple(warnings))
     result.query = next((unit.about for unit in units), None)

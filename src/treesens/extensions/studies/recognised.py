@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,12 @@ from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.model import Task
 from treesens.compiler.model.evaluate import leaves, predicted_classes, probabilities
 from treesens.data.tables import Table, align_table
-from treesens.errors import UsageError
+from treesens.errors import DataError, UsageError
 from treesens.extensions.studies.assumed import Assumed
 from treesens.extensions.studies.audit import DEFAULT_SECONDS, PROTECTED_SHARE, AuditOptions
+from treesens.extensions.studies.decisions import Asked
 from treesens.extensions.studies.losses import classes_of_labels, rows_of
+from treesens.extensions.studies.questions import families_of, sizes_of
 from treesens.extensions.studies.study import Asking
 from treesens.frontends.base import LoadedModel
 
@@ -90,15 +93,21 @@ def _values(table: Table, name: str) -> Any:
 
 def named_classes(model: LoadedModel, table: Table, label: str) -> dict[str, str]:
     """The names of the classes, from the texts of the label column; empty unless every class is predicted, each has one text,
-    and predictions and labels agree on at least nine of ten rows.
+    and predictions and labels agree on at least nine of ten rows, and empty for rows that the model cannot read.
     """
     ensemble, column = model.ensemble, table.columns[label]
     if column.dtype != object or set(map(str, ensemble.classes)) & set(map(str, _values(table, label))):
         return {}
-    margins, rows = _margins(model, table)
+    try:
+        margins, rows = _margins(model, table)
+    except DataError:
+        return {}
     classes = predicted_classes(ensemble, margins, rows)
     counts = Counter(zip(classes.tolist(), column[: len(classes)].tolist(), strict=True))
-    best = {c: max((n, text) for (k, text), n in counts.items() if k == c) for c in set(classes.tolist())}
+    best = {
+        c: max(((n, text) for (k, text), n in counts.items() if k == c), key=itemgetter(0))
+        for c in set(classes.tolist())
+    }
     texts = {text for _, text in best.values()}
     if len(texts) != len(ensemble.classes) or None in texts or set(_values(table, label)) != texts:
         return {}
@@ -128,11 +137,8 @@ def complete(asked: Asking[AuditOptions]) -> Asking[AuditOptions]:
             said.append(_said("label", f"no label: {label.why}", "--label", "add --label NAME"))
     if not model.meaning.protected and (names := suggested(model)):
         model = replace(model, meaning=replace(model.meaning, protected=names, suggested=True))
-        value, remedy = (
-            f"protected (suggested by name): {', '.join(names)}",
-            "write protected = [...] in treesens.toml, or add",
-        )
-        said.append(_said("protected", value, "--protected", f"{remedy} --protected"))
+        value, remedy = f"protected (suggested by name): {', '.join(names)}", "write protected = [...] in treesens.toml"
+        said.append(_said("protected", value, "--protected", f"{remedy}, or add --protected"))
     if not options.gap and not options.margin and options.decision is None and _predicts_values(model):
         kind, size = _spread_gap(model, table)
         options = replace(options, gap=(size,)) if kind == "gap" else replace(options, margin=(size,))
@@ -172,9 +178,15 @@ def _spread_gap(model: LoadedModel, table: Table) -> tuple[str, str]:
 def _seconds_per_set(model: LoadedModel, options: AuditOptions) -> float:
     """The seconds for each set that is not protected, so that all sets fit into `_SECONDS`; with two digits, at least 0.1."""
     varied: Sequence[Sequence[str]] = options.vary or [[name] for name in model.ensemble.used_features]
-    weight = sum(PROTECTED_SHARE if model.meaning.is_protected(names) else 1 for names in varied)
+    with_gaps = options.decision is None
+    gaps = sizes_of(model, options.gap, options.margin, options.threshold, options.classes) if with_gaps else []
+    asked = Asked(gaps[0].kind, options.threshold, tuple(options.classes)) if gaps else None
+    weight = len(families_of(model, gaps, asked, options.decision)) * sum(
+        PROTECTED_SHARE if model.meaning.is_protected(names) else 1 for names in varied
+    )
     more = sum(1.0 for one in (options.measure, options.typical) if one is not None)
-    return min(DEFAULT_SECONDS, max(0.1, float(f"{_SECONDS * options.jobs / ((_PARTS + more) * max(weight, 1)):.2g}")))
+    seconds = _SECONDS * options.jobs / ((_PARTS + more) * max(weight, 1))
+    return min(DEFAULT_SECONDS, max(0.1, float(f"{seconds:.2g}")))
 
 
 def _listed(names: Sequence[str]) -> str:
