@@ -29,6 +29,7 @@ from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.base.files import open_regular
 from treesens.compiler.base.floats import NumberType, float_of, is_decimal
 from treesens.compiler.base.packages import imported
+from treesens.compiler.model import Feature
 from treesens.data.columns import Column, column_of_array, column_of_fields, column_of_series, is_absent
 from treesens.data.file_kinds import kind_of
 from treesens.errors import DataError
@@ -428,6 +429,7 @@ def align_table(model: LoadedModel, table: Table) -> Table:
     """
     ensemble = model.ensemble
     table, _ = as_named(table, blanks_replaced(model))
+    table = as_codes(table, ensemble.features)
     used = set(ensemble.used_features)
     absent = [name for name in ensemble.feature_names if name not in table]
     needed = [name for name in absent if name in used]
@@ -466,6 +468,19 @@ def as_named(table: Table, features: Collection[str]) -> tuple[Table, dict[str, 
     if not renamed:
         return table, {}
     return replace(table, columns={renamed.get(c, c): values for c, values in table.columns.items()}), renamed
+
+
+def as_codes(table: Table, features: Iterable[Feature]) -> Table:
+    """The table with codes for the names of ordered categories, which a model reads as numbers; other texts stay."""
+    coded: dict[str, Column] = {}
+    for feature in features:
+        if feature.levels and feature.name in table:
+            column = table.columns[feature.name]
+            codes = {level: float(code) for code, level in enumerate(feature.levels)}
+            if column.dtype == object and all(text is None or text in codes for text in column):
+                coded[feature.name] = np.array([np.nan if text is None else codes[text] for text in column])
+                coded[feature.name].flags.writeable = False
+    return replace(table, columns={**table.columns, **coded}) if coded else table
 
 
 def check_range(table: Table, name: str, values: FloatArray, number_type: NumberType) -> None:

@@ -20,7 +20,7 @@ from treesens.extensions.studies.python.study_options import annotation_of, defa
 from treesens.extensions.studies.python.study_results import RESULTS, Called, PicturedResult, StudyResult
 from treesens.extensions.studies.study import REQUIRED, Asking, Door, Found, Study, declared, told_of
 from treesens.python.arguments import bound_arguments
-from treesens.python.questions import load, table_of
+from treesens.python.questions import model_with_rows, table_of
 from treesens.python.wording import typed, warn
 from treesens.runtime.interruption import interruptible
 
@@ -90,7 +90,7 @@ def _ask(study: Study[Any, Any], given: dict[str, Any], chosen: frozenset[str]) 
     label, data = given.get("label"), given.get("data")
     values = {one.field: taken(one, given[one.field], data) for one in declared(study.options, Door.PYTHON)}
     with one_run() as reading:
-        models = tuple(load(given[name]) for name in study.models)
+        models = tuple(model_with_rows(given[name], data) for name in study.models)
         for one in declared(study.options, Door.PYTHON):
             if isinstance(one.option.kind, kinds.TableFile) and values[one.field] is not None:
                 values[one.field] = table_of(values[one.field], label, None, models)
