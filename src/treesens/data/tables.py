@@ -30,6 +30,7 @@ from treesens.compiler.base.files import open_regular
 from treesens.compiler.base.floats import NumberType, float_of, is_decimal
 from treesens.compiler.base.packages import imported
 from treesens.compiler.model import Feature
+from treesens.compiler.model.kinds import REST
 from treesens.data.columns import Column, column_of_array, column_of_fields, column_of_series, is_absent
 from treesens.data.file_kinds import kind_of
 from treesens.errors import DataError
@@ -116,7 +117,7 @@ class Table:
                 remedy=f"write missing values as {known.mark}, as in training",
             )
         if values.dtype != object:
-            return self._codes(column, values, known) if known.numbers else values
+            return self._codes(column, values, known) if known.numbers or REST in known.names else values
         result = np.full(len(values), np.nan)
         for text in dict.fromkeys(v for v in values if v is not None):
             stored = _stored(text, known)
@@ -131,14 +132,15 @@ class Table:
         labels = {float(label): code for label, code in known.numbers.items()}
         present = np.unique(values[~np.isnan(values)])
         lost = [v for v in present.tolist() if v not in labels]
-        if lost:
+        rest = known.names.get(REST)
+        if lost and rest is None:
             row = int(np.flatnonzero(values == lost[0])[0])
             raise DataError(
                 f"column `{column}` contains {lost[0]:g} in row {row}, which is no category of the model",
                 place=f"{self.name}, row {row}, column `{column}`",
                 remedy=f"the model calls its categories {_listed(known)}: write these, not codes, or leave such rows out",
             )
-        result = np.full(len(values), np.nan)
+        result = np.where(np.isnan(values), np.nan, np.nan if rest is None else rest)
         for label, code in labels.items():
             result[values == label] = code
         result.flags.writeable = False
@@ -199,11 +201,12 @@ def _stored(text: str, known: Categories) -> float | None:
     if text in known.names:
         return known.names[text]
     number = float_of(text)
+    rest = known.names.get(REST)
     if number is None or not (known.digits or known.numbers):
-        return None
+        return rest
     if known.numbers:
         exact = decimal_of(text)
-        return None if exact is None else known.numbers.get(exact)
+        return rest if exact is None else known.numbers.get(exact, rest)
     return number
 
 

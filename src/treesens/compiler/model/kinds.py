@@ -80,6 +80,10 @@ class Accumulation(Enum):
         return self.value.endswith("from the base")
 
 
+REST = "(every other text)"
+"""The label of the category of all texts that a model does not name."""
+
+
 @dataclass(frozen=True)
 class Feature:
     """A column of the model. `categories` is n for codes 0..n-1, 0 for ordered features; `labels` holds their names, if known.
