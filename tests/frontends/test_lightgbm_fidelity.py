@@ -430,3 +430,19 @@ def test_the_old_name_of_cross_entropy_is_known() -> None:
     )
     rows = numeric().to_numpy(float)
     assert np.array_equal(old.probabilities(old.margins_emulated(rows)), new.probabilities(new.margins_emulated(rows)))
+
+
+def test_names_of_the_table_find_features_whose_blanks_were_replaced(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    data = pd.DataFrame({"legal sex": rng.integers(0, 2, 200), "age": rng.integers(18, 80, 200)})
+    label = (data["age"] + 30 * data["legal sex"] > 60).astype(int)
+    path = tmp_path / "model.txt"
+    path.write_text(train({"objective": "binary"}, label.to_numpy(), data, 5).model_to_string())
+    (tmp_path / "treesens.toml").write_text('protected = ["legal sex"]')
+    model = ts.load(path)
+    assert model.meaning.protected == ("legal_sex",)
+    data.assign(y=label).to_csv(tmp_path / "d.csv", index=False)
+    rest = ["--data", str(tmp_path / "d.csv"), "--label", "y", "--gap", "0.05", "--vary", "legal sex"]
+    done = run_command(tmp_path, "audit", str(path), *rest, "--protected", "legal sex")
+    assert "legal_sex" in done.stdout
+    assert ts.audit(path, data, vary=["legal sex"], gap=0.05)["varied"] == ["legal_sex"]

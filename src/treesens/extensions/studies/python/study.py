@@ -18,7 +18,7 @@ from treesens.compiler.base import option_kinds as kinds
 from treesens.compiler.base.files import check_output, one_run
 from treesens.extensions.studies.python.study_options import annotation_of, default_of, taken
 from treesens.extensions.studies.python.study_results import RESULTS, Called, PicturedResult, StudyResult
-from treesens.extensions.studies.study import REQUIRED, Asking, Door, Found, Study, declared, told_of
+from treesens.extensions.studies.study import REQUIRED, Asking, Door, Found, Study, declared, in_names_of, told_of
 from treesens.python.arguments import bound_arguments
 from treesens.python.questions import model_with_rows, table_of
 from treesens.python.wording import typed, warn
@@ -97,7 +97,7 @@ def _ask(study: Study[Any, Any], given: dict[str, Any], chosen: frozenset[str]) 
             kind = one.option.kind
             if isinstance(kind, kinds.OutputPath) and not kind.folder and values[one.field] is not None:
                 check_output(values[one.field], kind.needs)
-        options = study.options(**values)
+        options = in_names_of(models, study.options(**values))
         found: Found[Any] | None = None
         with interruptible() as interruption, progress_bar(study.work or study.name) as advance:
             table = None if data is None else table_of(data, label, None, models)
