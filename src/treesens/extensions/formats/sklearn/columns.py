@@ -244,12 +244,6 @@ def _filler(value: np.float64) -> Function:
 
 def _categories(step: Any, columns: Sequence[Column], place: str) -> list[tuple[Column, list[Any], int | None]]:
     """For each column: the column, its categories except missing values, and the position of NaN among all categories."""
-    if getattr(step, "_infrequent_enabled", False):
-        raise ModelError(
-            f"{type(step).__name__} merges infrequent categories",
-            place=place,
-            remedy="set no min_frequency, max_categories",
-        )
     result = []
     for column, values in zip(columns, step.categories_, strict=True):
         if not column.raw:
@@ -279,15 +273,24 @@ def _encoded(column: Column, present: list[Any], images: Float64, missing: float
     return Column(column.source, missing=missing, categories=tuple(present), images=images, mark=column.mark)
 
 
+def _merged(step: Any, i: int, count: int) -> tuple[Float64, bool]:
+    """The code of each of `count` categories of column `i`, and True if infrequent categories share the last code."""
+    codes = step._default_to_infrequent_mappings[i] if getattr(step, "_infrequent_enabled", False) else None
+    return np.asarray(np.arange(count) if codes is None else codes, dtype=np.float64), codes is not None
+
+
 def _one_hot(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
     result = []
     for i, (column, present, absent) in enumerate(_categories(step, columns, place)):
-        dropped = None if step.drop_idx_ is None else step.drop_idx_[i]
-        for k in range(len(present) + (absent is not None)):
+        codes, merges = _merged(step, i, len(present) + (absent is not None))
+        dropped = None if step.drop_idx_ is None else step._drop_idx_after_grouping[i]
+        unknown = codes.max() if merges and step.handle_unknown in ("infrequent_if_exist", "warn") else -1.0
+        for k in np.unique(codes):
             if k != dropped:
-                images = (np.arange(len(present) + 1) == k).astype(np.float64)
-                images[-1] = 0.0
-                result.append(_encoded(column, present, images, float(k == absent)))
+                images = (np.append(codes[: len(present)], unknown) == k).astype(np.float64)
+                result.append(
+                    _encoded(column, present, images, float(k == (unknown if absent is None else codes[absent])))
+                )
     return result
 
 
@@ -295,9 +298,12 @@ def _ordinal(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
     unknown = float(step.unknown_value) if step.handle_unknown == "use_encoded_value" else 0.0
     result = []
     for column, present, absent in _categories(step, columns, place):
-        images = np.append(np.arange(len(present), dtype=np.float64), unknown)
-        # `encoded_missing_value` is the code of NaN; the code of None is its position.
-        missing = unknown if absent is None else float(step.encoded_missing_value if column.mark == "NaN" else absent)
+        codes, _ = _merged(step, len(result), len(present) + (absent is not None))
+        images = np.append(codes[: len(present)], unknown)
+        # `encoded_missing_value` is the code of NaN; None has a code like other categories.
+        missing = (
+            unknown if absent is None else float(step.encoded_missing_value if column.mark == "NaN" else codes[absent])
+        )
         result.append(_encoded(column, present, images, missing))
     return result
 

@@ -38,7 +38,7 @@ def as_parent(obj: Any, place: str) -> Any:
             place=place,
             remedy=f"pass a {parent.__name__}, or a model that predicts as one",
         )
-    made = parent.__new__(parent)
+    made: Any = object.__new__(parent)
     vars(made).update(vars(obj))
     members = getattr(made, "estimators_", None)
     if isinstance(members, list) and any(map(is_pipeline, members)):
