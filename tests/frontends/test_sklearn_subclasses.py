@@ -39,6 +39,16 @@ def test_a_bag_of_boosted_votes_is_refused_with_a_remedy() -> None:
     assert "pass the inner models one by one" in str(told.value.remedy)
 
 
+def test_randomised_predictions_are_refused_with_the_model_to_pass() -> None:
+    kind = pytest.importorskip("fairlearn.postprocessing").ThresholdOptimizer
+    forest = RandomForestClassifier(3, random_state=0)
+    model = kind(estimator=forest, predict_method="predict_proba").fit(X, Y, sensitive_features=X[:, 2] > 0.5)
+    with pytest.raises(ModelError, match="ThresholdOptimizer is not supported") as told:
+        load(model)
+    assert "pass its `estimator_`" in str(told.value.remedy)
+    assert load(model.estimator_).ensemble.n_trees == 3
+
+
 class Seeded(RandomForestRegressor):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         return super().fit(X, y, sample_weight)

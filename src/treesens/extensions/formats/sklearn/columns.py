@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from treesens.compiler.base.floats import largest_true
 from treesens.compiler.model import Ensemble
 from treesens.errors import ModelError
+from treesens.extensions.formats.sklearn.encoders import encoded, maps_categories
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.sklearn.rows import NAN_ALONE, RowMaker
 
@@ -77,6 +78,7 @@ def transform_columns(step: Any, columns: Sequence[Column], place: str) -> list[
         return list(columns)
     kind = type(step)
     follow = _STEPS.get(kind.__name__) if kind.__module__.startswith("sklearn.") else None
+    follow = encoded if maps_categories(step) else follow
     if follow is None and kind.__name__ in _NO_STEPS:
         message, remedy = _NO_STEPS[kind.__name__]
         raise ModelError(f"the step {kind.__name__} cannot be traced back: {message}", place=place, remedy=remedy)
