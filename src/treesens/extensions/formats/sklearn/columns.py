@@ -298,7 +298,7 @@ def _one_hot(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
 
 def _ordinal(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
     unknown = float(step.unknown_value) if step.handle_unknown == "use_encoded_value" else 0.0
-    result = []
+    result: list[Column] = []
     for column, present, absent in _categories(step, columns, place):
         codes, _ = _merged(step, len(result), len(present) + (absent is not None))
         images = np.append(codes[: len(present)], unknown)
