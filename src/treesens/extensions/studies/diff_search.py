@@ -179,7 +179,7 @@ def ask(asked: Asking[DiffOptions]) -> Found[DiffRecord]:
     `price_by`. With gaps, both models are also audited over the table, and their sensitivities are compared.
     """
     options, table = asked.options, asked.table
-    old, new, matched = by_position(*asked.models)
+    old, new, matched = by_position(*asked.models, table)
     gaps = gaps_of(options.gap, options.margin) if options.gap or options.margin else []
     if options.vary and not gaps:
         raise UsageError("--vary names features whose sensitivities are compared", remedy="add --gap, e.g. --gap 0.1")
@@ -226,23 +226,30 @@ _MADE_UP = re.compile(r"(?:Column_|[fx])?(\d+)")
 """Names of columns that libraries generate: those of LightGBM, of XGBoost and ONNX, and of scikit-learn's exports."""
 
 
-def by_position(old: LoadedModel, new: LoadedModel) -> tuple[LoadedModel, LoadedModel, tuple[str, ...]]:
-    """The models with equal feature names, and notes: if one has only generated names, its features match by position."""
+def by_position(
+    old: LoadedModel, new: LoadedModel, table: Table | None
+) -> tuple[LoadedModel, LoadedModel, tuple[str, ...]]:
+    """The models with equal feature names, and notes: if one has only generated names, its features match by position. The
+    names are those that the table has.
+    """
     one, other = old.ensemble.feature_names, new.ensemble.feature_names
-    if len(one) != len(other) or set(one) & set(other):
+    made_up = _are_made_up(old), _are_made_up(new)
+    if len(one) != len(other) or set(one) & set(other) or not any(made_up):
         return old, new, ()
     note = ("the models' features have different names, and are matched by position",)
-    if _are_made_up(other):
+    if made_up[1] or (table is not None and set(one) <= set(table.inputs)):
         return old, _renamed(new, one), note
-    return (_renamed(old, other), new, note) if _are_made_up(one) else (old, new, ())
+    return _renamed(old, other), new, note
 
 
-def _are_made_up(names: Sequence[str]) -> bool:
-    found = [_MADE_UP.fullmatch(name) for name in names]
+def _are_made_up(model: LoadedModel) -> bool:
+    found = [_MADE_UP.fullmatch(name) for name in model.ensemble.feature_names]
     return all(match is not None and match[1] == str(i) for i, match in enumerate(found))
 
 
 def _renamed(model: LoadedModel, names: Sequence[str]) -> LoadedModel:
+    if model.ensemble.blend is not None:  # its members have names of their own
+        return model
     features = tuple(replace(f, name=name) for f, name in zip(model.ensemble.features, names, strict=True))
     called = dict(zip(model.ensemble.feature_names, names, strict=True))
     protected = tuple(called[name] for name in model.meaning.protected)
