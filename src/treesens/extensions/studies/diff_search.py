@@ -179,7 +179,8 @@ def ask(asked: Asking[DiffOptions]) -> Found[DiffRecord]:
     `price_by`. With gaps, both models are also audited over the table, and their sensitivities are compared.
     """
     options, table = asked.options, asked.table
-    old, new, matched = by_position(*asked.models, table)
+    first, second = asked.models
+    old, new, matched = by_position(first, second, table)
     gaps = gaps_of(options.gap, options.margin) if options.gap or options.margin else []
     if options.vary and not gaps:
         raise UsageError("--vary names features whose sensitivities are compared", remedy="add --gap, e.g. --gap 0.1")
