@@ -143,6 +143,7 @@ SERVICES: Final = {
     "measures": "treesens.extensions.measure.service",
     "notebook": "treesens.extensions.notebook",
     "numbers": "treesens.extensions.formats.numbers.service",
+    "old xgboost files": "treesens.extensions.formats.xgboost_binary",
     "parts": "treesens.extensions.sweeps.service",
     "pytest": "treesens.extensions.ci.pytest_plugin",
     "studies": "treesens.extensions.studies.registry",

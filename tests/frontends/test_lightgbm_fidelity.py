@@ -22,6 +22,7 @@ from tests.frontends.trained import target
 from tests.frontends.trained_lightgbm import MODELS, frame, lightgbm, numeric, train
 from treesens.compiler.base.diagnostics import DiagnosticsError
 from treesens.compiler.model import Ensemble
+from treesens.data.tables import align_table, read_table
 from treesens.errors import ModelError
 from treesens.extensions.conformance import formats as conformance
 from treesens.frontends import LoadedModel, load
@@ -183,6 +184,35 @@ def test_wrong_contents_name_the_line(old: str, new: str, message: str) -> None:
     with pytest.raises(ModelError, match=message) as caught:
         read(text.replace(old, new, 1).encode())
     assert caught.value.place.startswith("model.txt")
+
+
+def old_text(name: str) -> str:
+    """A file in the layout of versions before 2.2, which do not mark the end of the trees."""
+    trees = _text(name).partition("end of trees")[0].replace("version=v4", "version=v2")
+    return trees + "\nfeature importances:\nColumn_0=1\n\npandas_categorical:null\n"
+
+
+@pytest.mark.parametrize("name", ["softmax", "dart"])
+def test_files_before_the_end_of_trees_was_marked(name: str) -> None:
+    rows = np.random.default_rng(1).normal(size=(50, booster(name).num_feature()))
+    old = read(old_text(name).encode())
+    assert np.array_equal(old.ensemble.margins_emulated(rows).squeeze(), booster(name).predict(rows, raw_score=True))
+    assert np.array_equal(old.margins(rows).squeeze(), booster(name).predict(rows, raw_score=True))
+
+
+def test_old_forests_that_averaged_probabilities_are_refused() -> None:
+    forest = {"boosting": "rf", "bagging_freq": 1, "bagging_fraction": 0.6}
+    text = train({"objective": "binary", **forest}, (target() > 1).astype(int), numeric(), 3).model_to_string()
+    trees = text.partition("end of trees")[0]
+    with pytest.raises(ModelError, match="random forests of LightGBM before"):
+        read(f"{trees}\nfeature importances:\n".encode())
+
+
+def test_a_large_category_code_is_a_limit() -> None:
+    codes = pd.DataFrame({"post": np.repeat([5, 70_000, 1_500_000], 100)})
+    model = train({"objective": "regression"}, codes.post.to_numpy() % 7, codes, 1, categorical_feature=["post"])
+    with pytest.raises(ModelError, match="column `post` has the code 1500000; treesens reads codes below 100,000"):
+        read(model.model_to_string().encode())
 
 
 def test_linear_trees_are_refused() -> None:
@@ -378,6 +408,20 @@ def test_an_ordered_category_takes_no_names_of_another_column(form: str) -> None
     assert labels == {"region": None, "code": None, "age": None, "sex": ("F", "M")}
 
 
+def test_names_of_ordered_categories_are_numbers(tmp_path: Path) -> None:
+    data = _towns(5, ordered=True).drop(columns="code")
+    data["region"] = data["region"].cat.rename_categories(["low", "mid", "high"])
+    label = (data["age"].to_numpy() * 7 % 3 + data["region"].cat.codes.to_numpy() > 1).astype(int)
+    model = train({"objective": "binary"}, label, data, 5)
+    path = tmp_path / "model.txt"
+    path.write_text(model.model_to_string())
+    table = read_table(data)
+    for one in (load(model), load(path)):
+        rows = align_table(one, table).matrix(one.ensemble.feature_names)
+        assert np.array_equal(rows[:, list(data).index("region")], data["region"].cat.codes)
+        assert np.array_equal(one.ensemble.margins_emulated(rows)[:, 0], model.predict(data, raw_score=True))
+
+
 def test_the_old_name_of_cross_entropy_is_known() -> None:
     text = _text("cross entropy")
     assert text.count("objective=cross_entropy") == 1
@@ -386,3 +430,19 @@ def test_the_old_name_of_cross_entropy_is_known() -> None:
     )
     rows = numeric().to_numpy(float)
     assert np.array_equal(old.probabilities(old.margins_emulated(rows)), new.probabilities(new.margins_emulated(rows)))
+
+
+def test_names_of_the_table_find_features_whose_blanks_were_replaced(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    data = pd.DataFrame({"legal sex": rng.integers(0, 2, 200), "age": rng.integers(18, 80, 200)})
+    label = (data["age"] + 30 * data["legal sex"] > 60).astype(int)
+    path = tmp_path / "model.txt"
+    path.write_text(train({"objective": "binary"}, label.to_numpy(), data, 5).model_to_string())
+    (tmp_path / "treesens.toml").write_text('protected = ["legal sex"]')
+    model = ts.load(path)
+    assert model.meaning.protected == ("legal_sex",)
+    data.assign(y=label).to_csv(tmp_path / "d.csv", index=False)
+    rest = ["--data", str(tmp_path / "d.csv"), "--label", "y", "--gap", "0.05", "--vary", "legal sex"]
+    done = run_command(tmp_path, "audit", str(path), *rest, "--protected", "legal sex")
+    assert "legal_sex" in done.stdout
+    assert ts.audit(path, data, vary=["legal sex"], gap=0.05)["varied"] == ["legal_sex"]

@@ -112,3 +112,27 @@ def test_categories_are_asked_by_their_names_and_unseen_ones_follow_the_mean() -
         codes[name] = [float(labels.index(v)) if v in labels else np.nan if pd.isna(v) else 99.0 for v in every[name]]
     margins = loaded.ensemble.margins_emulated(codes.to_numpy(float))
     assert np.array_equal(margins, model.predict_proba(every))
+
+
+@pytest.mark.parametrize("absent", [False, True])
+@pytest.mark.parametrize(
+    "encoder",
+    [
+        preprocessing.OneHotEncoder(min_frequency=60, handle_unknown="infrequent_if_exist"),
+        preprocessing.OneHotEncoder(max_categories=3, handle_unknown="ignore"),
+        preprocessing.OneHotEncoder(max_categories=3, drop="first", handle_unknown="infrequent_if_exist"),
+        preprocessing.OneHotEncoder(min_frequency=60, drop="if_binary", handle_unknown="warn"),
+        preprocessing.OneHotEncoder(min_frequency=200, handle_unknown="infrequent_if_exist"),
+        preprocessing.OneHotEncoder(min_frequency=1, handle_unknown="infrequent_if_exist"),
+        preprocessing.OrdinalEncoder(min_frequency=60, handle_unknown="use_encoded_value", unknown_value=-1),
+        preprocessing.OrdinalEncoder(max_categories=3, encoded_missing_value=-5),
+    ],
+    ids=lambda encoder: "".join(str(encoder).split()),
+)
+def test_infrequent_categories_share_a_code(encoder: Any, absent: bool) -> None:
+    x, y, _ = rows()
+    x = x[["number", "town", "size"]].assign(town=x.town if not absent else x.town.where(x.number < 1, np.nan))
+    random = np.random.default_rng(1)
+    x["town"] = x.town.where(random.random(len(x)) > 0.3, "a")
+    made = pipeline.make_pipeline(columns(("codes", encoder, ["town", "size"]), remainder="passthrough"), forest())
+    assert conformance.check(ts.load(made.fit(x, y)), rows=150).ok

@@ -180,7 +180,6 @@ def test_wrong_readers_are_caught(mutant: Any) -> None:
         ([impute.SimpleImputer(), preprocessing.KBinsDiscretizer()], "KBinsDiscretizer outputs one column per bin"),
         ([impute.SimpleImputer(missing_values=-1, strategy="mean")], "replaces the value -1"),
         ([preprocessing.StandardScaler(), preprocessing.OrdinalEncoder()], "a column that another step has changed"),
-        ([preprocessing.OneHotEncoder(min_frequency=5, handle_unknown="ignore")], "infrequent"),
     ],
 )
 def test_other_steps_are_refused_by_name(steps: list[Any], message: str) -> None:

@@ -156,7 +156,7 @@ def serve(folder: Path) -> None:
     for name, data in samples.items():
         (mine / name).write_bytes(data)
     for name in samples:
-        if name != "catboost.cbm":  # refused: only the library reads it
+        if name != "catboost.cbm":  # the library reads it in a separate process
             reader(name)(mine / name)
     _limit_memory()
     out.write("ready\n")

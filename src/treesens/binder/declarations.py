@@ -19,7 +19,7 @@ from treesens.compiler.base.diagnostics import Code, Diagnostic, Diagnostics, Sp
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Feature
 from treesens.compiler.query.domain import RealDomain
-from treesens.data.tables import Categories, Table, TextError, as_named, blanks_replaced, check_range
+from treesens.data.tables import Categories, Table, TextError, as_codes, as_named, blanks_replaced, check_range
 from treesens.errors import DataError, TreesensError, UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
@@ -257,12 +257,16 @@ def _check_numbers(found: Declarations, file: ast.File) -> None:
 
 
 def _name_columns(found: Declarations) -> None:
-    """Renames columns to match the feature names in the model file, which a library may have changed."""
+    """Renames columns to match the feature names in the model file, which a library may have changed, and codes ordered
+    categories.
+    """
     changed = {name for model in found.models.values() if model is not None for name in blanks_replaced(model)}
+    features = [feature for model in found.models.values() if model is not None for feature in model.ensemble.features]
     for name, table in found.tables.items():
         if table is None:
             continue
-        found.tables[name], renamed = as_named(table, changed)
+        named, renamed = as_named(table, changed)
+        found.tables[name] = as_codes(named, features)
         if renamed:
             shown = [f"`{old}` is `{new}`" for old, new in list(renamed.items())[:8]]
             message = f"LightGBM writes `_` for a blank in a name: in `{name}` " + ", ".join(shown)

@@ -209,7 +209,7 @@ def _check_same_kind(found: Declarations, first: LoadedModel, model: LoadedModel
         if bool(twin.categories) != bool(f.categories):
             message = f"one of the models reads `{f.name}` as a category, the other one as a number"
             raise found.fail("E216", message, span, "use models that were trained on the same column types")
-        if (twin.labels or f.labels) and twin.labels != f.labels:
+        if ((twin.labels or f.labels) and twin.labels != f.labels) or (f.levels and twin.levels not in ((), f.levels)):
             message = f"the models have different names, or another order, for the categories of `{f.name}`"
             raise found.fail("E216", message, span, "use models that were trained with the same categories")
 

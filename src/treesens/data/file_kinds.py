@@ -6,10 +6,9 @@ import codecs
 import re
 from collections.abc import Mapping
 
-_BY_PANDAS = 'python -c "import pandas; pandas.{}({!r}).to_parquet({!r})"'
+_BY_PANDAS = 'python -c "import pandas; pandas.{}({!r}{}).to_parquet({!r})"'
 _BEGINNINGS: Mapping[bytes, tuple[str, str]] = {
-    b"\xd0\xcf\x11\xe0": ("an Excel file (xls)", "save the sheet as CSV UTF-8"),
-    b"\x1f\x8b": ("a gzip file", "unpack it: gunzip {file}"),
+    b"\xd0\xcf\x11\xe0": ("an Excel file (xls)", "{read_excel}"),
     b"BZh": ("a bzip2 file", "unpack it: bunzip2 {file}"),
     b"\xfd7zXZ\0": ("an xz file", "unpack it: unxz {file}"),
     b"\x28\xb5\x2f\xfd": ("a Zstandard file", "unpack it: unzstd {file}"),
@@ -32,6 +31,7 @@ _BEGINNINGS: Mapping[bytes, tuple[str, str]] = {
 }
 _ZIP = b"PK\x03\x04"
 _JSON = re.compile(rb'\s*(\{\s*["}]|\[\s*[\[{"\]])')
+_JSON_LINES = re.compile(rb'\s*\{\s*"[^\n]*\}\r?\n\s*\{')
 _MARKUP = re.compile(rb"\s*<(\?xml|!DOCTYPE|html|table|\w+:?Workbook)", re.IGNORECASE)
 
 
@@ -41,9 +41,11 @@ def kind_of(head: bytes, file: str) -> tuple[str, str] | None:
         if b"opendocument.spreadsheet" in head[:200]:
             return "an OpenDocument spreadsheet (ods)", "save the sheet as CSV UTF-8"
         if b"[Content_Types].xml" in head or b"xl/" in head:
-            return "an Excel file (xlsx)", "save the sheet as CSV UTF-8"
+            return "an Excel file (xlsx)", f"save the sheet as CSV UTF-8, or {_converted('read_excel', file)}"
         return "a zip archive", f"unpack it: unzip {file}"
     text = head.removeprefix(codecs.BOM_UTF8)
+    if _JSON_LINES.match(text):
+        return "JSON lines", _converted("read_json", file, ", lines=True")
     if _JSON.match(text):
         return "JSON", _converted("read_json", file)
     if _MARKUP.match(text):
@@ -56,6 +58,6 @@ def kind_of(head: bytes, file: str) -> tuple[str, str] | None:
     return ("binary (with NUL bytes)", "pass CSV or Parquet") if b"\0" in head else None
 
 
-def _converted(reader: str, file: str) -> str:
+def _converted(reader: str, file: str, options: str = "") -> str:
     """The command line that converts a file with pandas."""
-    return "convert it: " + _BY_PANDAS.format(reader, file, f"{file.rpartition('.')[0] or file}.parquet")
+    return "convert it: " + _BY_PANDAS.format(reader, file, options, f"{file.rpartition('.')[0] or file}.parquet")

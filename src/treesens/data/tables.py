@@ -8,11 +8,13 @@ read a table that has all columns that the model needs, with numbers in range.
 from __future__ import annotations
 
 import csv
+import gzip
 import hashlib
 import io
 import os
 import re
 import warnings
+import zlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,6 +31,8 @@ from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.compiler.base.files import open_regular
 from treesens.compiler.base.floats import NumberType, float_of, is_decimal
 from treesens.compiler.base.packages import imported
+from treesens.compiler.model import Feature
+from treesens.compiler.model.kinds import REST
 from treesens.data.columns import Column, column_of_array, column_of_fields, column_of_series, is_absent
 from treesens.data.file_kinds import kind_of
 from treesens.errors import DataError
@@ -40,6 +44,8 @@ _WRITTEN = re.compile(r"[-+]?\d{1,3}([.,' \u00a0\u202f]?\d{3})*([.,]\d+)?")
 _SIGN = r"[%\u2030$\u00a2-\u00a5\u20a0-\u20bf]"
 _WITH_UNIT = re.compile(rf"({_SIGN} ?|[A-Z]{{3}} )?{_WRITTEN.pattern}( ?(\u00b0?[A-Za-z\u00b5]{{1,3}}|{_SIGN}))?")
 """A number with a unit, currency code or currency sign. A number after a single letter is a code."""
+_PERCENTAGE = re.compile(r"[-+]?\d+([.,]\d+)? ?%")
+_DECIMAL_COMMA = re.compile(r"[-+]?(\d{1,3}(\.\d{3})+,\d+|\d+,(?!\d{3}$)\d+)")
 _TOKENS = frozenset(
     ("?", ".", "..", "-", "--", "\u2013", "\u2014", "*", "n.a.", "n.a", "n/a", "na", "none", "nil", "missing", "unknown", "#na",
      "#n/a n/a", "#value!", "#ref!", "#div/0!", "#null!", "#num!", "<na>", "(null)", "\\n")
@@ -47,6 +53,7 @@ _TOKENS = frozenset(
 """Common marks for a missing number: `?` in the UCI archive, `.` in SAS and Stata, `\\N` in MySQL."""
 _DELIMITERS = ",;\t|"
 _HEAD_BYTES = 1 << 16
+_MOST_UNPACKED = 1 << 30
 
 
 class TextError(DataError):
@@ -115,7 +122,7 @@ class Table:
                 remedy=f"write missing values as {known.mark}, as in training",
             )
         if values.dtype != object:
-            return self._codes(column, values, known) if known.numbers else values
+            return self._codes(column, values, known) if known.numbers or REST in known.names else values
         result = np.full(len(values), np.nan)
         for text in dict.fromkeys(v for v in values if v is not None):
             stored = _stored(text, known)
@@ -130,14 +137,15 @@ class Table:
         labels = {float(label): code for label, code in known.numbers.items()}
         present = np.unique(values[~np.isnan(values)])
         lost = [v for v in present.tolist() if v not in labels]
-        if lost:
+        rest = known.names.get(REST)
+        if lost and rest is None:
             row = int(np.flatnonzero(values == lost[0])[0])
             raise DataError(
                 f"column `{column}` contains {lost[0]:g} in row {row}, which is no category of the model",
                 place=f"{self.name}, row {row}, column `{column}`",
                 remedy=f"the model calls its categories {_listed(known)}: write these, not codes, or leave such rows out",
             )
-        result = np.full(len(values), np.nan)
+        result = np.where(np.isnan(values), np.nan, np.nan if rest is None else rest)
         for label, code in labels.items():
             result[values == label] = code
         result.flags.writeable = False
@@ -198,11 +206,12 @@ def _stored(text: str, known: Categories) -> float | None:
     if text in known.names:
         return known.names[text]
     number = float_of(text)
+    rest = known.names.get(REST)
     if number is None or not (known.digits or known.numbers):
-        return None
+        return rest
     if known.numbers:
         exact = decimal_of(text)
-        return None if exact is None else known.numbers.get(exact)
+        return rest if exact is None else known.numbers.get(exact, rest)
     return number
 
 
@@ -226,12 +235,19 @@ def _text_remedy(text: str, column: str, values: Column, known: Mapping[str, flo
     if known:
         return did_you_mean(text, known)
     present = [v for v in values if v is not None]
-    if text.lower() in _TOKENS and any(float_of(v) is not None for v in present):
-        return f"`{text}` looks like a missing value: leave such cells empty"
+    numbers = sum(float_of(v) is not None for v in present)
+    if text.lower() in _TOKENS and numbers:
+        return f"`{text}` looks like a missing value: leave such cells empty, e.g. pandas.read_csv(.., na_values=[{text!r}])"
+    if _PERCENTAGE.fullmatch(text):
+        return f"`{text}` is a percentage: write the number of training, e.g. frame[{column!r}].str.rstrip('% ').astype(float)"
+    if _DECIMAL_COMMA.fullmatch(text):
+        return f"`{text}` has a decimal comma: pandas.read_csv(.., decimal=',', thousands='.') reads such a file"
     if _looks_like_a_number(text):
         return "write a number in the digits 0 to 9, with a decimal point and without separators: 35.6, 1000 or 1e3"
     if all(_WITH_UNIT.fullmatch(v) or float_of(v) is not None or v.lower() in _TOKENS for v in present):
         return f"`{text[:40]}` looks like a number with a unit: write the number alone, in the unit of training"
+    if numbers > len(present) / 2:
+        return f"the other rows contain numbers: correct `{text[:40]}`, or leave the cell empty"
     named = declaration(column, "category {NAME = code, ..}")
     return (
         f"declare its categories in a `.sens` file, {named} (studies like audit read it with --domain), or encode it "
@@ -306,9 +322,29 @@ def _read_file(path: Path, place: str) -> dict[str, Column]:
         raise DataError("the data file is empty", place=place)
     if head[:4] == b"PAR1":
         return _read_parquet(path, place)
-    if (kind := kind_of(head, path.name)) is not None:
-        raise DataError(f"the data file is {kind[0]}, which is neither CSV nor Parquet", place=place, remedy=kind[1])
-    return _read_csv(path, place)
+    unpacked = _unpacked(path, place) if head.startswith(b"\x1f\x8b") else None
+    if (kind := kind_of(head if unpacked is None else unpacked[:_HEAD_BYTES], path.name)) is not None:
+        inside = "" if unpacked is None else "gzip with "
+        raise DataError(
+            f"the data file is {inside}{kind[0]}, which is neither CSV nor Parquet", place=place, remedy=kind[1]
+        )
+    return _read_csv(path if unpacked is None else io.BytesIO(unpacked), place)
+
+
+def _unpacked(path: Path, place: str) -> bytes:
+    """The content of a gzip file. Raises DataError for a damaged file, and above the limit."""
+    try:
+        with gzip.open(path) as file:
+            content = file.read(_MOST_UNPACKED + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"the gzip file is damaged: {error}", place=place, remedy="copy or save it again") from None
+    if len(content) > _MOST_UNPACKED:
+        raise DataError(
+            f"the gzip file unpacks to more than {_MOST_UNPACKED} bytes",
+            place=place,
+            remedy=f"unpack it: gunzip {path.name}",
+        )
+    return content
 
 
 def _read_parquet(path: Path, place: str) -> dict[str, Column]:
@@ -336,9 +372,11 @@ def _read_frame(frame: Any, place: str) -> dict[str, Column]:
     return {name: column_of_series(series) for name, series in zip(names, data.iter_columns(), strict=True)}
 
 
-def _read_csv(path: Path, place: str) -> dict[str, Column]:
+def _read_csv(source: Path | io.BytesIO, place: str) -> dict[str, Column]:
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with io.TextIOWrapper(
+            source.open("rb") if isinstance(source, Path) else source, encoding="utf-8-sig", newline=""
+        ) as file:
             delimiter = max(_DELIMITERS, key=lambda one: len(_header_of(file, one)))
             names = [field.strip() for field in _header_of(file, delimiter)]
             begin = file.tell()
@@ -428,6 +466,7 @@ def align_table(model: LoadedModel, table: Table) -> Table:
     """
     ensemble = model.ensemble
     table, _ = as_named(table, blanks_replaced(model))
+    table = as_codes(table, ensemble.features)
     used = set(ensemble.used_features)
     absent = [name for name in ensemble.feature_names if name not in table]
     needed = [name for name in absent if name in used]
@@ -466,6 +505,19 @@ def as_named(table: Table, features: Collection[str]) -> tuple[Table, dict[str, 
     if not renamed:
         return table, {}
     return replace(table, columns={renamed.get(c, c): values for c, values in table.columns.items()}), renamed
+
+
+def as_codes(table: Table, features: Iterable[Feature]) -> Table:
+    """The table with codes for the names of ordered categories, which a model reads as numbers; other texts stay."""
+    coded: dict[str, Column] = {}
+    for feature in features:
+        if feature.levels and feature.name in table:
+            column = table.columns[feature.name]
+            codes = {level: float(code) for code, level in enumerate(feature.levels)}
+            if column.dtype == object and all(text is None or text in codes for text in column):
+                coded[feature.name] = np.array([np.nan if text is None else codes[text] for text in column])
+                coded[feature.name].flags.writeable = False
+    return replace(table, columns={**table.columns, **coded}) if coded else table
 
 
 def check_range(table: Table, name: str, values: FloatArray, number_type: NumberType) -> None:

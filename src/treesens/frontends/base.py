@@ -132,6 +132,15 @@ class OutputFrontend(Protocol):
 
 
 @runtime_checkable
+class RowsFrontend(Protocol):
+    """A frontend whose live models may lack the names of their categories."""
+
+    def with_rows(self, obj: Any, rows: Any) -> LoadedModel:
+        """As `from_object`; the data frame `rows` contains the names."""
+        ...
+
+
+@runtime_checkable
 class FolderFrontend(Protocol):
     """A frontend whose models are folders of files."""
 

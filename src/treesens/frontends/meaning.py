@@ -108,10 +108,18 @@ def meaning_of(given: Mapping[str, Any], ensemble: Ensemble, place: str = "") ->
     return Meaning(protected, classes, _favourable(given.get("favourable"), classes, ensemble, place), place)
 
 
+def feature_named(name: str, ensemble: Ensemble) -> str:
+    """The feature with this name, in which LightGBM replaces each blank by `_`; other names are returned unchanged."""
+    spelled = name.replace(" ", "_")
+    renamed = "lightgbm" in ensemble.source.format and name not in ensemble.feature_names
+    return spelled if renamed and spelled in ensemble.feature_names else name
+
+
 def _protected(value: Any, ensemble: Ensemble, place: str) -> tuple[str, ...]:
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, Sequence) or not all(isinstance(name, str) for name in listed):
         raise UsageError("`protected` is not a list of names", place=place, remedy='write protected = ["sex", "age"]')
+    listed = [feature_named(name, ensemble) for name in listed]
     for number, name in enumerate(listed, 1):
         if name not in ensemble.feature_names:
             remedy = did_you_mean(name, ensemble.feature_names)

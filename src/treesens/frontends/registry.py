@@ -23,6 +23,7 @@ from treesens.frontends.base import (
     Frontend,
     LoadedModel,
     OutputFrontend,
+    RowsFrontend,
     VariantFrontend,
     choose_output,
     output_named,
@@ -85,14 +86,15 @@ def libraries_of(models: Iterable[LoadedModel], replay: str) -> list[str]:
     return libraries
 
 
-def load(source: object, format: str | None = None, *, trust_pickle: bool = False) -> LoadedModel:
+def load(source: object, format: str | None = None, *, trust_pickle: bool = False, rows: object = None) -> LoadedModel:
     """The model in a file (a path) or a live object; the format is passed, or detected from the content.
 
     `FORMAT:VARIANT` selects one of the models in a file: `xgboost:best` is the model chosen by early stopping.
     `FORMAT:output=K` selects output K (counted from 0) of a file or object that predicts several outputs at once.
 
-    A pickle can run code, and is opened only with `trust_pickle`. The file with the model's meaning (`meaning.py`) is also
-    read. Raises ModelError with location and remedy for everything that treesens cannot read exactly.
+    A pickle can run code, and is opened only with `trust_pickle`. The data frame `rows` may contain category names that a live
+    model lacks. The file with the model's meaning (`meaning.py`) is also read. Raises ModelError with location and remedy for
+    everything that treesens cannot read exactly.
     """
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
@@ -110,6 +112,8 @@ def load(source: object, format: str | None = None, *, trust_pickle: bool = Fals
     candidates = [frontend(name)] if name else _all()
     for candidate in candidates:
         if candidate.recognises_object(source):
+            if output is None and isinstance(candidate, RowsFrontend):
+                return candidate.with_rows(source, rows)
             if output is None:
                 return candidate.from_object(source)
             if isinstance(candidate, OutputFrontend):

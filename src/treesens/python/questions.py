@@ -71,6 +71,11 @@ def load(
     return replace(model, meaning=meaning_of({k: v for k, v in said.items() if v is not None}, model.ensemble))
 
 
+def model_with_rows(source: Model, rows: Any, format: str | None = None) -> LoadedModel:
+    """The model, as from `load`; the data frame `rows` may contain category names that a live model lacks."""
+    return source if isinstance(source, LoadedModel) else load_model(source, format, rows=rows)
+
+
 def answer_text(
     text: str, models: Mapping[str, Any], data: Mapping[str, Any] | None = None, **options: Unpack[CallOptions]
 ) -> Answers:
@@ -119,7 +124,8 @@ def bound_tree(
     tables, loaded = dict(data or {}), {name: model for name, model in models.items() if isinstance(model, LoadedModel)}
 
     def model_of(path: Path, format: str | None) -> LoadedModel:
-        loaded[path.name] = model = load(_entry(models, path.name, "model"), format)
+        rows = next(iter(tables.values())) if len(tables) == 1 else None
+        loaded[path.name] = model = model_with_rows(_entry(models, path.name, "model"), rows, format)
         return model
 
     def table(path: Path, label: str | None, rows: int | None) -> Table:
@@ -195,7 +201,7 @@ class Session:
         self._options: dict[str, Any] = {"regions": False, **options}
         self._checked = checked_options(self._options)
         self._frame = data
-        loaded = load(model)
+        loaded = model_with_rows(model, data)
         table = None if data is None else table_of(data, label, None, [loaded])
         lines = ['model m from "m"', *(['data d from "d"'] if table is not None else [])]
         lines.append(("domain from d" if table is not None else "") if declarations is None else declarations)

@@ -31,7 +31,7 @@ def library_of(ensemble: Ensemble) -> Evaluator:
     """The library's model of the file from which an ensemble was read."""
     root = parse(Path(ensemble.source.path).read_bytes(), ensemble.source.path)
     (model,) = (child for child in root.children if child.tag in MODELS)
-    fields, _ = _columns(root.need("DataDictionary"), model)
+    fields, _ = _columns(root, model)
     shared = root.child("TransformationDictionary")
     if shared is not None:
         fields.derive(shared)

@@ -202,3 +202,18 @@ def test_a_declared_name_that_is_a_number_needs_no_quotes(form: str, tmp_path: P
         asked = f"query q: find a such that {form.format(number)}; class(a) = 1\n"
         answer = ts.check_text(text + asked, models={"m": tmp_path / "m.json"})["q"]
         assert (str(answer.verdict), str(answer.points["a"]["h"])) == ("found", str(number))
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_live_model_takes_the_names_from_the_rows_of_the_call(library: str) -> None:
+    table = rows()
+    label = (table["age"] > 50).astype(int) ^ (table["sex"] == "F")
+    model = catboost.CatBoostClassifier(iterations=5, depth=3, verbose=0, allow_writing_files=False, thread_count=1)
+    model.fit(table, label, cat_features=["sex", "job"])
+    frame = table if library == "pandas" else pytest.importorskip("polars").from_pandas(table)
+    read = load(model, rows=frame)
+    assert conformance.check(read, rows=50).ok
+    one, other = (ts.audit(given, frame, vary=["sex"], gap=0.05) for given in (model, read))
+    assert one["rows_flipped"] == other["rows_flipped"]
+    with pytest.raises(ModelError, match="not their names"):
+        load(model, rows=table[["age", "job"]])

@@ -86,16 +86,37 @@ def test_wrong_readers_are_caught(model: str, mutant: Callable[[Ensemble], Ensem
     assert not conformance.check(replace(loaded, ensemble=mutant(loaded.ensemble)), rows=150).ok
 
 
-def test_the_binary_format_is_named_with_its_conversion(tmp_path: Path) -> None:
-    model = catboost.CatBoostRegressor(iterations=2, depth=2, verbose=0, allow_writing_files=False)
-    model.fit([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 3.0]], [0.0, 1.0, 2.0, 3.0])
-    model.save_model(str(tmp_path / "m.cbm"))
-    with pytest.raises(ModelError, match=r"CatBoost's binary format") as told:
+def test_the_binary_format_is_read_with_the_library(tmp_path: Path) -> None:
+    path = tmp_path / "m.cbm"
+    made("two classes").save_model(str(path))
+    assert conformance.check(load(path), rows=50).ok
+    assert load(path).ensemble.source.format == "catboost-cbm"
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(ModelError, match="catboost cannot read the file"):
+        load(path)
+
+
+def test_the_binary_format_lacks_names_of_categories(tmp_path: Path) -> None:
+    with_categories().save_model(str(tmp_path / "m.cbm"))
+    with pytest.raises(ModelError, match="the hashes of its categories, but not their names") as told:
         load(tmp_path / "m.cbm")
-    # The remedy runs unchanged, except for the argument that only categories need.
-    line = str(told.value.remedy).partition(": ")[2].replace(", pool=catboost.Pool(X, cat_features=[..])", "")
-    exec(line.replace("'m.", f"'{tmp_path}/m."), {"catboost": catboost})
-    assert conformance.check(load(tmp_path / "m.json"), rows=20).ok
+    assert "load_model('m.cbm').save_model('m.json', format='json'" in str(told.value.remedy)
+
+
+@pytest.mark.parametrize("names", [[], ["no", "yes"]])
+def test_files_without_class_parameters(names: list[str], tmp_path: Path) -> None:
+    """Files of 2019: the names of classes are options of training, or numbers."""
+    document = json.loads(saved("two classes", str(tmp_path)))
+    del document["model_info"]["class_params"]
+    options = document["model_info"]["params"]
+    options = json.loads(options) if isinstance(options, str) else options
+    options["data_processing_options"]["class_names"] = names
+    document["model_info"]["params"] = json.dumps(options)
+    path = tmp_path / "old.json"
+    path.write_text(json.dumps(document))
+    library = catboost.CatBoostClassifier().load_model(str(path), format="json")
+    assert list(load(path).ensemble.classes) == list(library.classes_)
+    assert conformance.check(load(path), rows=50).ok
 
 
 def test_categories_without_names_and_models_without_trees_are_refused() -> None:

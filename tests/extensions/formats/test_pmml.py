@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 
 import treesens
@@ -16,10 +17,12 @@ from tests.extensions.formats.java import in_java
 from tests.frontends.damage import refusals
 from treesens.compiler.model import Ensemble
 from treesens.compiler.model.scores import widened
+from treesens.data.tables import align_table, read_table
 from treesens.errors import ModelError, TreesensError
 from treesens.extensions.conformance import formats as conformance
 from treesens.extensions.formats.pmml.fields import Column, Number, identity
 from treesens.extensions.formats.pmml.frontend import PMMLFrontend
+from treesens.extensions.studies.losses import rows_of as rows_of_table
 from treesens.frontends.registry import load
 
 FOLDER = Path(__file__).parents[2] / "data" / "pmml"
@@ -246,3 +249,69 @@ def test_a_column_as_it_is_has_the_cuts_that_a_search_finds(strictly_above: bool
     for bound in [*near, *np.random.default_rng(0).normal(size=50).tolist()]:
         found, expected = plain.cut(bound, strictly_above), searched.cut(bound, strictly_above)
         assert (found, math.copysign(1, found)) == (expected, math.copysign(1, expected))
+
+
+_UNLISTED = """<PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4"><Header/>
+  <DataDictionary>
+    <DataField name="branch" optype="categorical" dataType="string"/>
+    <DataField name="debt" optype="continuous" dataType="double"/>
+    <DataField name="points" optype="continuous" dataType="double"/>
+  </DataDictionary>
+  <TransformationDictionary>
+    <DerivedField name="coast" optype="continuous" dataType="double">
+      <NormDiscrete field="branch" value="fish"/>
+    </DerivedField>
+    <DerivedField name="kind" optype="categorical" dataType="string">
+      <MapValues outputColumn="out" defaultValue="city"><FieldColumnPair field="branch" column="in"/>
+        <InlineTable><row><in>mine</in><out>land</out></row></InlineTable></MapValues>
+    </DerivedField>
+  </TransformationDictionary>
+  <Scorecard functionName="regression" useReasonCodes="false" initialScore="1">
+    <MiningSchema>
+      <MiningField name="branch"/>
+      <MiningField name="debt" invalidValueTreatment="asMissing"/>
+      <MiningField name="points" usageType="target"/>
+    </MiningSchema>
+    <Characteristics>
+      <Characteristic name="a">
+        <Attribute partialScore="-9"><SimplePredicate field="branch" operator="isMissing"/></Attribute>
+        <Attribute partialScore="19"><SimplePredicate field="branch" operator="equal" value="sales"/></Attribute>
+        <Attribute partialScore="3"><SimpleSetPredicate field="branch" booleanOperator="isIn">
+          <Array type="string" n="2">farm "the other"</Array></SimpleSetPredicate></Attribute>
+        <Attribute partialScore="0.5"><True/></Attribute>
+      </Characteristic>
+      <Characteristic name="b">
+        <Attribute partialScore="7"><SimplePredicate field="coast" operator="greaterThan" value="0.5"/></Attribute>
+        <Attribute partialScore="2"><SimplePredicate field="kind" operator="equal" value="land"/></Attribute>
+        <Attribute partialScore="0"><True/></Attribute>
+      </Characteristic>
+      <Characteristic name="c">
+        <Attribute partialScore="30"><SimplePredicate field="debt" operator="lessThan" value="0.4"/></Attribute>
+        <Attribute partialScore="10"><SimplePredicate field="debt" operator="isMissing"/></Attribute>
+        <Attribute partialScore="5"><True/></Attribute>
+      </Characteristic>
+    </Characteristics>
+  </Scorecard></PMML>"""
+
+
+def test_a_field_of_texts_without_a_list_has_a_category_for_every_other_text(tmp_path: Path) -> None:
+    path = tmp_path / "card.pmml"
+    path.write_text(_UNLISTED)
+    texts = ["sales", "farm", "the other", "fish", "mine", "space", "17", "17"]
+    frame = pandas.DataFrame({"branch": texts, "debt": [0.1, 0.9, np.nan, 0.1, 0.1, 0.1, 0.1, 0.4]})
+    model = load(path)
+    rows = rows_of_table(model, align_table(model, read_table(frame)))
+    expected = [1 + 19 + 30, 1 + 3 + 5, 1 + 3 + 10, 1 + 0.5 + 7 + 30, 1 + 0.5 + 2 + 30, 31.5, 31.5, 6.5]
+    assert model.ensemble.margins_emulated(rows)[:, 0].tolist() == expected
+    numbers = read_table(pandas.DataFrame({"branch": [1.0, np.nan], "debt": [0.1, 0.1]}))
+    rows = rows_of_table(model, align_table(model, numbers))
+    assert model.ensemble.margins_emulated(rows)[:, 0].tolist() == [31.5, 22.0]
+
+
+def test_numbers_outside_of_intervals_cannot_be_missing(tmp_path: Path) -> None:
+    path = tmp_path / "card.pmml"
+    interval = '<Interval closure="closedClosed" leftMargin="0" rightMargin="1"/>'
+    field = '<DataField name="debt" optype="continuous" dataType="double"'
+    path.write_text(_UNLISTED.replace(f"{field}/>", f"{field}>{interval}</DataField>"))
+    with pytest.raises(ModelError, match="numbers outside of intervals cannot be missing"):
+        load(path)

@@ -14,7 +14,7 @@ from tests.extensions.studies.asked import found as found_by
 from tests.extensions.studies.grids import GRID, NAMES, several_classes, two_classes
 from treesens.cli import main as cli
 from treesens.data.tables import read_table
-from treesens.errors import UsageError
+from treesens.errors import TreesensError, UsageError
 
 xgboost = pytest.importorskip("xgboost")
 
@@ -55,6 +55,21 @@ def test_the_largest_difference_is_reached_and_bounded(versions: Any) -> None:
     assert sorted(found.changed or []) == changed.tolist()
     rows = (np.asarray(m.predict(frame, output_margin=True), float) for m in (old, new))
     assert found.largest_on_rows == pytest.approx(float(np.abs(np.subtract(*rows)).max()), abs=1e-6)
+
+
+@pytest.mark.parametrize("names", [["f0", "f1", "f2"], ["Column_0", "Column_1", "Column_2"]])
+def test_generated_names_match_by_position(names: list[str]) -> None:
+    rng = np.random.default_rng(2)
+    table = rng.integers(0, 9, (200, 3)).astype(float)
+    named = xgboost.DMatrix(table, label=table[:, 0] - table[:, 2], feature_names=["age", "debt", "income"])
+    made_up = xgboost.DMatrix(table, label=table[:, 0] - table[:, 2], feature_names=names)
+    old, new = (xgboost.train({"max_depth": 3}, one, 3) for one in (named, made_up))
+    for one, other in ((old, new), (new, old)):
+        found = ts.diff(one, other, table)
+        assert found.verdict == "equal"
+    other = xgboost.DMatrix(table, label=table[:, 0], feature_names=["f1", "f0", "f2"])
+    with pytest.raises(TreesensError, match="no feature in common"):
+        ts.diff(old, xgboost.train({"max_depth": 3}, other, 3))
 
 
 def test_equal_models_are_proved_equal(versions: Any) -> None:

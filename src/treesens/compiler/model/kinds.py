@@ -80,11 +80,16 @@ class Accumulation(Enum):
         return self.value.endswith("from the base")
 
 
+REST = "(every other text)"
+"""The label of the category of all texts that a model does not name."""
+
+
 @dataclass(frozen=True)
 class Feature:
     """A column of the model. `categories` is n for codes 0..n-1, 0 for ordered features; `labels` holds their names, if known.
 
-    Labels come from the training data, and are all numbers or all text. A numeric label is not a code.
+    Labels come from the training data, and are all numbers or all text. A numeric label is not a code. `levels` of an
+    ordered feature are the texts for its numbers 0, 1, .. (an ordered category of pandas).
 
     `truncates`: fractions are truncated towards zero before the sign is tested, so that -0.5 is code 0 (LightGBM).
     `needs_value`: the library makes no prediction for an input without the value, so that questions must exclude such inputs.
@@ -100,6 +105,7 @@ class Feature:
     needs_value: bool = False
     unsure: bool = False
     mark: str | None = None
+    levels: tuple[str, ...] = ()
 
 
 LEARNT = "typical"

@@ -10,6 +10,7 @@ verified pair flips the new version; with an open answer, the change is unknown.
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -177,7 +178,9 @@ def ask(asked: Asking[DiffOptions]) -> Found[DiffRecord]:
     If the table has a label column, the price of the new model on the table's rows is added, overall and for each group of
     `price_by`. With gaps, both models are also audited over the table, and their sensitivities are compared.
     """
-    options, (old, new), table = asked.options, asked.models, asked.table
+    options, table = asked.options, asked.table
+    first, second = asked.models
+    old, new, matched = by_position(first, second, table)
     gaps = gaps_of(options.gap, options.margin) if options.gap or options.margin else []
     if options.vary and not gaps:
         raise UsageError("--vary names features whose sensitivities are compared", remedy="add --gap, e.g. --gap 0.1")
@@ -191,7 +194,7 @@ def ask(asked: Asking[DiffOptions]) -> Found[DiffRecord]:
     diagnostics = Diagnostics()
     labels, unpriced = labels_of_rows(old, table, options.price_by or ())
     of_scores, of_outcomes = questions_of_difference(old, new, table, diagnostics, options.decision)
-    warnings = (*(item.render() for item in diagnostics), *unpriced)
+    warnings = (*matched, *(item.render() for item in diagnostics), *unpriced)
     found = Difference(same_trees=_are_equal(old.ensemble, new.ensemble))
     how = Options(backend="native", time_limit=options.time_limit, seed=options.seed, tolerance=options.near_enough)
     for score, sign, question in of_scores:
@@ -216,8 +219,43 @@ def ask(asked: Asking[DiffOptions]) -> Found[DiffRecord]:
     open_parts = [score.status == Closeness.OPEN for score in record.scores]
     open_parts += [one.change == "unknown" for one in record.sensitivities or ()]
     open_parts += [one.verdict == "unknown" for one in record.outcomes or ()]
-    evidence = [list(_evidence(found, tuple(model.ensemble for model in asked.models)))]
+    evidence = [list(_evidence(found, (old.ensemble, new.ensemble)))]
     return Found([record], warnings, found.interrupted, not any(open_parts), found, evidence=evidence)
+
+
+_MADE_UP = re.compile(r"(?:Column_|[fx])?(\d+)")
+"""Names of columns that libraries generate: those of LightGBM, of XGBoost and ONNX, and of scikit-learn's exports."""
+
+
+def by_position(
+    old: LoadedModel, new: LoadedModel, table: Table | None
+) -> tuple[LoadedModel, LoadedModel, tuple[str, ...]]:
+    """The models with equal feature names, and notes: if one has only generated names, its features match by position. The
+    names are those that the table has.
+    """
+    one, other = old.ensemble.feature_names, new.ensemble.feature_names
+    made_up = _are_made_up(old), _are_made_up(new)
+    if len(one) != len(other) or set(one) & set(other) or not any(made_up):
+        return old, new, ()
+    note = ("the models' features have different names, and are matched by position",)
+    if made_up[1] or (table is not None and set(one) <= set(table.inputs)):
+        return old, _renamed(new, one), note
+    return _renamed(old, other), new, note
+
+
+def _are_made_up(model: LoadedModel) -> bool:
+    found = [_MADE_UP.fullmatch(name) for name in model.ensemble.feature_names]
+    return all(match is not None and match[1] == str(i) for i, match in enumerate(found))
+
+
+def _renamed(model: LoadedModel, names: Sequence[str]) -> LoadedModel:
+    if model.ensemble.blend is not None:  # its members have names of their own
+        return model
+    features = tuple(replace(f, name=name) for f, name in zip(model.ensemble.features, names, strict=True))
+    called = dict(zip(model.ensemble.feature_names, names, strict=True))
+    protected = tuple(called[name] for name in model.meaning.protected)
+    meaning = replace(model.meaning, protected=protected)
+    return replace(model, ensemble=replace(model.ensemble, features=features), meaning=meaning)
 
 
 def _evidence(found: Difference, models: tuple[Ensemble, ...]) -> Iterator[Evidence]:

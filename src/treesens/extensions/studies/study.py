@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_type_hints
 
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from treesens.frontends.base import LoadedModel
 
 __all__ = [
-    "REQUIRED", "Asking", "Declared", "Door", "Found", "Option", "Study", "declared", "given", "results_document", "told_of",
+    "REQUIRED", "Asking", "Declared", "Door", "Found", "Option", "Study", "declared", "given", "in_names_of",
+    "results_document", "told_of",
 ]  # fmt: skip
 OptionsT = TypeVar("OptionsT")
 RecordT = TypeVar("RecordT")
@@ -77,6 +78,20 @@ class Found(Generic[RecordT]):
     assumed: Sequence[Assumed] = ()
     evidence: Sequence[Sequence[Evidence]] = ()
     """The evidence for every record, if certificates are requested."""
+
+
+def in_names_of(models: Sequence[LoadedModel], options: OptionsT) -> OptionsT:
+    """The options with the models' names of the features, which a library may have changed."""
+    from treesens.frontends.meaning import feature_named
+
+    def renamed(value: Any) -> Any:
+        if isinstance(value, str):
+            return next((n for m in models if (n := feature_named(value, m.ensemble)) != value), value)
+        return type(value)(map(renamed, value)) if isinstance(value, list | tuple) else value
+
+    given = {one.name: getattr(options, one.name) for one in fields(options) if one.name != "classes"}  # type: ignore[arg-type]
+    changed = {name: renamed(value) for name, value in given.items() if isinstance(value, list | tuple)}
+    return replace(options, **changed)  # type: ignore[type-var]
 
 
 def told_of(models: Sequence[LoadedModel], options: Any) -> tuple[LoadedModel, ...]:

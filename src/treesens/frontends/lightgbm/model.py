@@ -83,7 +83,7 @@ class LightGBMHeader:
 def read_ensemble(header: LightGBMHeader, trees: Sequence[LightGBMTree], name: str, source: ModelSource) -> Ensemble:
     """The ensemble of a model; within a round, the trees are in the order of the outputs."""
     place = source.path
-    task, link = _link(header, place)
+    task, link = link_of(header, place)
     outputs = header.outputs
     if not 0 < outputs <= _MAX_OUTPUTS or len(trees) % outputs:
         raise _damaged(f"{len(trees)} trees do not form complete rounds of {outputs} outputs", place)
@@ -95,7 +95,10 @@ def read_ensemble(header: LightGBMHeader, trees: Sequence[LightGBMTree], name: s
     labels = _labels(header, counts)
     plain = feature_tuple(header.names, place)
     features = tuple(
-        as_categorical(f, counts[i], labels.get(i), truncates=True) if i in counts else f for i, f in enumerate(plain)
+        as_categorical(f, counts[i], labels.get(i), truncates=True)
+        if i in counts
+        else replace(f, levels=tuple(labels.get(i, ())))
+        for i, f in enumerate(plain)
     )
     unsure = _maybe_named(header, counts)
     features = tuple(replace(f, unsure=unsure.get(i, False)) for i, f in enumerate(features))
@@ -125,7 +128,7 @@ def _damaged(message: str, place: str) -> ModelError:
     return ModelError(message, place=place, remedy="the file is damaged; save the model again")
 
 
-def _link(header: LightGBMHeader, place: str) -> tuple[Task, Link]:
+def link_of(header: LightGBMHeader, place: str) -> tuple[Task, Link]:
     """Task and link of an objective such as `binary sigmoid:1`."""
     words = header.objective.split() or [""]
     options = dict(word.partition(":")[::2] for word in words[1:])
@@ -158,12 +161,16 @@ def _category_counts(header: LightGBMHeader, trees: Sequence[LightGBMTree], plac
 
 
 def _labels(header: LightGBMHeader, counts: dict[int, int]) -> dict[int, Sequence[Any]]:
-    """Category names of pandas columns whose position is certain; `counts` then holds each feature's number of names."""
+    """Category names of pandas columns whose position is certain; `counts` then holds each feature's number of names.
+
+    A feature that is not in `counts` is an ordered category of pandas, whose codes the model reads as numbers.
+    """
     result = {}
     for names, (first, last) in zip(header.pandas, _columns_of_lists(header, counts), strict=False):
-        if first == last and first in counts:
-            counts[first] = len(names)
+        if first == last and (first in counts or all(isinstance(name, str) for name in names)):
             result[first] = names
+            if first in counts:
+                counts[first] = len(names)
     return result
 
 

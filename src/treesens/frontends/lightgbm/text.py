@@ -14,7 +14,7 @@ from treesens.errors import ModelError
 from treesens.frontends.columns import MAX_CATEGORIES, bits_of
 from treesens.frontends.documents import check_names
 from treesens.frontends.lightgbm.known import TABLE
-from treesens.frontends.lightgbm.model import LightGBMHeader, LightGBMTree
+from treesens.frontends.lightgbm.model import LightGBMHeader, LightGBMTree, link_of
 
 _VERSIONS = ("v2", "v3", "v4")
 _MAX_WORDS = 1 << 22
@@ -28,10 +28,10 @@ class Block:
     place: str
     line: int
 
-    def error(self, message: str) -> ModelError:
-        return ModelError(
-            message, place=f"{self.place}:{self.line}", remedy="the file is damaged; save the model again with LightGBM"
-        )
+    def error(
+        self, message: str, remedy: str = "the file is damaged; save the model again with LightGBM"
+    ) -> ModelError:
+        return ModelError(message, place=f"{self.place}:{self.line}", remedy=remedy)
 
     def text(self, key: str) -> str:
         if key not in self.values:
@@ -61,7 +61,7 @@ def read_text(data: bytes, place: str) -> tuple[LightGBMHeader, list[LightGBMTre
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise ModelError("the file is not UTF-8 text", place=f"{place}: byte {error.start}") from None
-    blocks, rest = _blocks(text, place)
+    blocks, rest, ended = _blocks(text, place)
     head = blocks[0]
     version = head.values.get("version", "")
     if version not in _VERSIONS:
@@ -80,16 +80,24 @@ def read_text(data: bytes, place: str) -> tuple[LightGBMHeader, list[LightGBMTre
     for block in blocks[1:]:
         check_names(TABLE, block.values, f"{place}:{block.line}", "tree")
     features = head.integer("max_feature_idx") + 1
-    return _header(head, features, rest), [_tree(block, features) for block in blocks[1:]]
+    header = _header(head, features, rest)
+    if header.average and not ended and not link_of(header, place)[1].is_linear:
+        raise head.error(
+            f"random forests of LightGBM before 2.2 average predictions of `{header.objective}`, and later versions scores",
+            "train it again: current LightGBM predicts other values with this file",
+        )
+    return header, [_tree(block, features) for block in blocks[1:]]
 
 
-def _blocks(text: str, place: str) -> tuple[list[Block], list[str]]:
-    """The header and one block per tree, and the lines after the trees."""
+def _blocks(text: str, place: str) -> tuple[list[Block], list[str], bool]:
+    """The header and one block per tree, the lines after the trees, and True unless the version is before 2.2, where the split
+    counts of features follow the last tree.
+    """
     lines = text.splitlines()
     blocks = [Block({}, place, 1)]
     for number, line in enumerate(lines, 1):
-        if line == "end of trees":
-            return blocks, lines[number:]
+        if line in ("end of trees", "feature importances:"):
+            return blocks, lines[number:], line == "end of trees"
         key, equals, value = line.partition("=")
         if key == "Tree" and equals:
             blocks.append(Block({}, place, number))
@@ -120,14 +128,14 @@ def _header(head: Block, features: int, rest: list[str]) -> LightGBMHeader:
         objective=head.values.get("objective", ""),
         average="average_output" in head.values,
         names=names,
-        categories=[_known_codes(head, info) for info in infos],
+        categories=[_known_codes(head, name, info) for name, info in zip(names, infos, strict=True)],
         ranges=[_range(head, info) for info in infos],
         pandas=pandas if isinstance(pandas, list) and all(isinstance(p, list) for p in pandas) else [],
         monotone=head.values.get("monotone_constraints"),
     )
 
 
-def _known_codes(head: Block, info: str) -> NDArray[np.int64] | None:
+def _known_codes(head: Block, name: str, info: str) -> NDArray[np.int64] | None:
     """The codes of a categorical feature, written `3:1:2`; None for an ordered feature, written `[low:high]` or `none`."""
     if info == "none" or info.startswith("["):
         return None
@@ -135,7 +143,7 @@ def _known_codes(head: Block, info: str) -> NDArray[np.int64] | None:
         codes = np.array(info.split(":"), dtype=np.int64)
     except (ValueError, OverflowError):
         raise head.error(f"feature info `{info[:40]}` is not understood") from None
-    return checked_codes(codes[codes >= 0], head.error)
+    return checked_codes(codes[codes >= 0], head.error, f"the categorical column `{name}`")
 
 
 def _range(head: Block, info: str) -> tuple[float, float] | None:
@@ -149,10 +157,15 @@ def _range(head: Block, info: str) -> tuple[float, float] | None:
         raise head.error(f"feature info `{info[:40]}` is not understood") from None
 
 
-def checked_codes(codes: NDArray[np.int64], error: Any) -> NDArray[np.int64]:
+def checked_codes(codes: NDArray[np.int64], error: Any, column: str = "a category") -> NDArray[np.int64]:
     """Category codes within the range of bit sets."""
-    if ((codes < 0) | (codes >= MAX_CATEGORIES)).any():
+    if (codes < 0).any():
         raise error("a category code is out of range")
+    if (top := int(codes.max(initial=0))) >= MAX_CATEGORIES:
+        raise error(
+            f"{column} has the code {top}; treesens reads codes below {MAX_CATEGORIES:,}",
+            "train with consecutive codes, e.g. pandas' astype('category')",
+        )
     return codes
 
 

@@ -67,20 +67,21 @@ class SklearnFrontend:
         return self._of_file(one, path, data)
 
     def _of_file(self, obj: Any, path: Path, data: bytes) -> LoadedModel:
-        model = self._read(obj, str(path), path.stem, "sklearn-skops")
+        model = self.read(obj, str(path), path.stem, "sklearn-skops")
         source = replace(model.ensemble.source, sha256=hashlib.sha256(data).hexdigest())
         return replace(model, ensemble=replace(model.ensemble, source=source))
 
     def from_object(self, obj: Any) -> LoadedModel:
-        return self._read(obj, f"<{type(obj).__name__}>", "model", "sklearn")
+        return self.read(obj, f"<{type(obj).__name__}>", "model", "sklearn")
 
     def output_of_object(self, obj: Any, output: int) -> LoadedModel:
         """One output of a live multi-output model."""
         compositions: Compositions = service("compositions")
         place = f"<{type(obj).__name__}>"
-        return self._read(compositions.one_output(obj, output, place), place, "model", "sklearn")
+        return self.read(compositions.one_output(obj, output, place), place, "model", "sklearn")
 
-    def _read(self, obj: Any, place: str, name: str, form: str) -> LoadedModel:
+    def read(self, obj: Any, place: str, name: str, form: str) -> LoadedModel:
+        """The model of an estimator; `form` is its format. Raises ModelError at `place`."""
         import sklearn
 
         # Detecting other formats does not import this format's readers.

@@ -73,7 +73,7 @@ class Read:
 def read_estimator(estimator: Any, place: str) -> Read:
     """Reads a fitted tree model. Raises a ModelError that names the class of an unsupported object."""
     kind = type(estimator)
-    reader = _READERS.get(kind.__name__) if kind.__module__.startswith("sklearn.") else None
+    reader = READERS.get(kind.__name__) if kind.__module__.startswith("sklearn.") else None
     if reader is None:
         raise ModelError(
             f"{kind.__module__}.{kind.__qualname__} is not supported",
@@ -114,6 +114,9 @@ _PARTS = {
 }
 """Models composed of parts that can be read one by one, each with the remedy."""
 _OTHERS = {
+    "ThresholdOptimizer": "it draws lots between cut-offs per group, and reads the groups apart from the rows: pass its "
+    "`estimator_`, and state the cut-off of each group as a `decision`",
+    "ExponentiatedGradient": "it draws a model for every prediction: pass one of its `predictors_`",
     "AdaBoostRegressor": "a weighted median is not a sum over trees",
     "IsolationForest": "its score is not a sum of leaf values compared with a bound; use a supervised model",
 }
@@ -121,12 +124,13 @@ _OTHERS = {
 
 def _remedy_of(kind: type) -> str:
     if not has_extensions():
-        return f"supported: {', '.join(sorted(_READERS))}; for pipelines, linear models and models of models {WHOLE}"
+        return f"supported: {', '.join(sorted(READERS))}; for pipelines, linear models and models of models {WHOLE}"
     if kind.__module__.startswith("sklearn.linear_model") or kind.__name__ in ("LinearSVC", "LinearSVR"):
         return _OF_NUMBERS
     if kind.__name__ in _PARTS:
         return _PARTS[kind.__name__]
-    return f"supported: {', '.join(sorted(_READERS))}"
+    known = f"{', '.join(sorted(READERS))}, and pipelines, votes, stacks and linear models"
+    return f"supported: {known}" if kind.__module__.startswith("sklearn.") else f"pass a model of {known}"
 
 
 def names_of(estimator: Any) -> list[str]:
@@ -344,7 +348,7 @@ def _ada_boost_votes(estimator: Any, x: Any) -> NDArray[Any]:
 
 SINGLE_TREES = ("DecisionTreeClassifier", "DecisionTreeRegressor", "ExtraTreeClassifier", "ExtraTreeRegressor")
 
-_READERS: dict[str, Callable[[Any, str], Read]] = {
+READERS: dict[str, Callable[[Any, str], Read]] = {
     "DecisionTreeClassifier": _tree,
     "DecisionTreeRegressor": _tree,
     "ExtraTreeClassifier": _tree,

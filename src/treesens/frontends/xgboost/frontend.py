@@ -19,8 +19,9 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+from treesens.builtin import service
 from treesens.compiler.model import Ensemble, ModelSource
 from treesens.errors import ModelError
 from treesens.frontends.base import LoadedModel, note_of_output, source_of_output
@@ -28,16 +29,24 @@ from treesens.frontends.columns import directions_of
 from treesens.frontends.documents import Field, is_json, is_ubjson, parse_document
 from treesens.frontends.xgboost.categories import cut_names
 from treesens.frontends.xgboost.model import count_outputs, is_linear, read_ensemble
-from treesens.frontends.xgboost.native import NativeXGBoost, convert_file
+from treesens.frontends.xgboost.native import NativeXGBoost
 from treesens.frontends.xgboost.trees import InexactDecimalError, weights_in_model
 
 _FIRST_KEY = re.compile(rb"""\x07learner|"learner"\s*:|"version"\s*:\s*\[""")
 
-_OLD = b"binf"
+_OLD = re.compile(rb"binf|.{136}[\4-\x40]\0{7}[a-z:]+.{8}(gbtree|dart|gblinear)", re.DOTALL)
+"""The old binary format: before 1.3, files begin with the learner's parameters and the names of objective and booster."""
+
+
+class OldFiles(Protocol):
+    """The interface of the service "old xgboost files" (`builtin.SERVICES`)."""
+
+    def convert_file(self, data: bytes, place: str) -> bytes:
+        """The JSON document of a binary file. Raises ModelError if the file cannot be converted."""
 
 
 class XGBoostFrontend:
-    """Reads files of XGBoost 1.3 and later, and files in the old binary format if the installed library still supports it."""
+    """Reads files of XGBoost 1.0 and later, and binary files of XGBoost 0.6 to 2.1."""
 
     name = "xgboost"
     library = "xgboost"
@@ -46,23 +55,20 @@ class XGBoostFrontend:
     def recognises_bytes(self, head: bytes) -> bool:
         # The first key of an XGBoost document is `learner`, or `version` with a list.
         document = is_ubjson(head) or is_json(head)
-        return head.startswith(_OLD) or (document and _FIRST_KEY.search(head) is not None)
+        return _OLD.match(head) is not None or (document and _FIRST_KEY.search(head) is not None)
 
     def recognises_object(self, obj: object) -> bool:
         xgboost = sys.modules.get("xgboost")
         return xgboost is not None and isinstance(obj, (xgboost.Booster, getattr(xgboost, "XGBModel", ())))
 
     def load(self, path: Path, data: bytes) -> LoadedModel:
-        if data.startswith(_OLD):
-            data = convert_file(data, str(path))
         return self._read(data, str(path), path.stem)
 
     def load_variant(self, path: Path, data: bytes, variant: str) -> LoadedModel:
         """A model with all rounds of a file, or with the rounds up to the best round, which the scikit-learn wrapper uses."""
         if variant == "all":
             return replace(self.load(path, data), notes=())
-        data = convert_file(data, str(path)) if data.startswith(_OLD) else data
-        best = _best_iteration(Field(parse_document(data, str(path)), str(path)))
+        best = _best_iteration(Field(parse_document(_document(data, str(path)), str(path)), str(path)))
         if best is None:
             raise ModelError(
                 "the model was not stopped early, so the file contains no best round",
@@ -73,7 +79,6 @@ class XGBoostFrontend:
 
     def load_output(self, path: Path, data: bytes, output: int) -> LoadedModel:
         """One output (a label or a target) of a multi-output model, with all rounds."""
-        data = convert_file(data, str(path)) if data.startswith(_OLD) else data
         return self._read(data, str(path), path.stem, output=output)
 
     def from_object(self, obj: Any) -> LoadedModel:
@@ -106,15 +111,17 @@ class XGBoostFrontend:
     def _read(
         self, data: bytes, place: str, name: str, rounds: int | None = None, output: int | None = None
     ) -> LoadedModel:
+        given, data = data, _document(data, place)
         root = Field(parse_document(data, place), place)
         version = root.get("version") if isinstance(root.value, dict) else None
         if rounds is not None and is_linear(root["learner"]):
             # A linear booster has no rounds, and its wrapper uses the whole booster.
             rounds = None
         source = ModelSource(
-            format="xgboost-ubj" if is_ubjson(data[:3]) else "xgboost-json",
-            version=".".join(str(v) for v in version.integers()[:3]) if version else "",
-            sha256=hashlib.sha256(data).hexdigest(),
+            format="xgboost-binary" if data is not given else "xgboost-ubj" if is_ubjson(data[:3]) else "xgboost-json",
+            # Binary files contain no patch level.
+            version=".".join(str(v) for v in version.integers()[: 3 if data is given else 2]) if version else "",
+            sha256=hashlib.sha256(given).hexdigest(),
             path=place,
             options={} if rounds is None else {"rounds": str(rounds)},
         )
@@ -138,6 +145,14 @@ class XGBoostFrontend:
             (*note, *_notes(root, ensemble, rounds)),
             predicts=partial(library.predicts, ensemble=ensemble),
         )
+
+
+def _document(data: bytes, place: str) -> bytes:
+    """The JSON or UBJSON document of a file."""
+    if _OLD.match(data) is None:
+        return data
+    old: OldFiles = service("old xgboost files")
+    return old.convert_file(data, place)
 
 
 def _oldest_library(learner: Field) -> tuple[tuple[int, int], str]:

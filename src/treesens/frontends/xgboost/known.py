@@ -1,6 +1,8 @@
-"""All fields of XGBoost's documents, 1.3 to 3.2, and of trees in documents of 3.4."""
+"""All fields of XGBoost's documents, 1.0 to 3.2, and of trees in documents of 3.4."""
 
 from treesens.frontends.documents import ANY, Table, inside, irrelevant, optional, used
+
+_CATEGORICAL = used("categories", "categories_nodes", "categories_segments", "categories_sizes", "split_type")
 
 TABLE: Table = {
     "model": {**used("version"), "learner": inside("learner")},
@@ -46,11 +48,14 @@ TABLE: Table = {
         **irrelevant("also stored with the learner", ("num_feature", "num_output_group")),
     },
     "tree": {
-        **used("categories", "categories_nodes", "categories_segments", "categories_sizes", "split_type"),
+        **_CATEGORICAL,
         **used("default_left", "id", "left_children", "right_children", "split_conditions", "split_indices"),
         **optional("leaves of one value", used("leaf_weights"), since="3.1"),
         "tree_param": inside("tree_param"),
-        **irrelevant("counts from training", ("base_weights", "leaf_child_cnt", "loss_changes", "sum_hessian")),
+        **irrelevant(
+            "counts from training",
+            ("base_weights", "leaf_child_cnt", "leaf_child_counts", "loss_changes", "sum_hessian"),
+        ),
         **irrelevant("follows from the children", ("parents",)),
     },
     "tree_param": {
@@ -59,6 +64,12 @@ TABLE: Table = {
         **irrelevant("stated by the learner", ("num_feature",)),
     },
 }
+
+EARLY_TABLE: Table = {
+    **TABLE,
+    "tree": {**TABLE["tree"], **optional("no split on a category", _CATEGORICAL, since="1.3")},
+}
+"""The table for trees of XGBoost before 1.3, which have no splits on categories."""
 
 LINEAR_TABLE: Table = {
     **TABLE,

@@ -17,7 +17,7 @@ from treesens.compiler.base.floats import NumberType, float32_of_decimals, libm_
 from treesens.compiler.model import Accumulation, Ensemble, Feature, ModelSource, Task
 from treesens.frontends.base import check_output, of_output
 from treesens.frontends.documents import Field, check_document
-from treesens.frontends.xgboost.known import LINEAR_TABLE, TABLE
+from treesens.frontends.xgboost.known import EARLY_TABLE, LINEAR_TABLE, TABLE
 from treesens.frontends.xgboost.trees import read_features, read_trees, to_float32
 from treesens.links import Exp, Identity, Link, Logistic, Raw, Softmax
 
@@ -129,7 +129,7 @@ def read_ensemble(
     trees = read_trees(learner["gradient_booster"], features, outputs, version, iteration_end)
     objective = _at_start(objective, parameters, trees.in_file)
     base = _base_margin(parameters["base_score"], objective, named.text(), version, outputs)
-    check_document(TABLE, root.value, root.place)
+    check_document(TABLE if version == [0] or version >= [1, 3] else EARLY_TABLE, root.value, root.place)
     classes = tuple(range(outputs)) if outputs > 1 and objective.task is Task.MULTICLASS else (0, 1)
     made = Ensemble(
         name=name,

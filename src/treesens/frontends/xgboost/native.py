@@ -15,25 +15,6 @@ _FEW_ROWS = 64
 """Number of rows up to which one thread predicts: starting other threads would take longer than the prediction."""
 
 
-def convert_file(data: bytes, place: str) -> bytes:
-    """Converts a model in XGBoost's old binary format to UBJSON with the library; versions up to 3.0 read the old format."""
-    try:
-        import xgboost
-
-        booster = xgboost.Booster()
-        booster.load_model(bytearray(data))
-        return bytes(booster.save_raw("ubj"))
-    except ImportError:
-        reason = "xgboost is not installed"
-    except xgboost.core.XGBoostError as error:
-        reason = f"xgboost {xgboost.__version__} refuses it: {str(error).strip().splitlines()[0][:200]}"
-    raise ModelError(
-        f"this is XGBoost's old binary format, and {reason}",
-        place=place,
-        remedy="load it with an xgboost before 3.1 and save it as .json or .ubj",
-    )
-
-
 class NativeXGBoost:
     """Margins and leaf ids of the saved model `data`, for its first `rounds` rounds (0: all), and for a single output if given.
 

@@ -1,4 +1,4 @@
-"""CatBoost models: Reads JSON files (catboost is not needed) and live CatBoost objects.
+"""CatBoost models: Reads JSON files (catboost is not needed), `.cbm` files (with catboost) and live CatBoost objects.
 
 How CatBoost evaluates (version 1.2): inputs are cast to float32; a split tests `x > border`, and in this reader inputs that
 satisfy the test take the right child. NaN is below all borders or, if the feature's `nan_value_treatment` is `AsTrue`, above
@@ -27,8 +27,8 @@ from treesens.compiler.base.floats import NumberType, float_of
 from treesens.compiler.model import Accumulation, Feature, ModelSource, Task
 from treesens.errors import ModelError
 from treesens.extensions.formats.catboost.known import TABLE
-from treesens.extensions.formats.catboost.library import NativeCatBoost
-from treesens.extensions.formats.catboost.names import as_number, names_of_categories
+from treesens.extensions.formats.catboost.library import NativeCatBoost, json_of_binary, pool_of
+from treesens.extensions.formats.catboost.names import UnnamedError, as_number, names_of_categories
 from treesens.extensions.formats.catboost.questions import (
     Above,
     Among,
@@ -63,10 +63,14 @@ _LINKS = {
 
 _BINARY = b"CBM1"
 """The first bytes of a file from `save_model`, unless another format is named."""
+_AS_JSON = (
+    "save it as JSON with its rows: catboost.CatBoost().load_model('m.cbm').save_model('m.json', format='json', "
+    "pool=catboost.Pool(X, cat_features=[..]))"
+)
 
 
 class CatBoostFrontend:
-    """Reads JSON files of save_model(format="json")."""
+    """Reads files of save_model, in JSON or in the default format."""
 
     name = "catboost"
     library = "catboost"
@@ -79,23 +83,27 @@ class CatBoostFrontend:
         return catboost is not None and isinstance(obj, catboost.CatBoost)
 
     def load(self, path: Path, data: bytes) -> LoadedModel:
-        if data.startswith(_BINARY):
-            raise ModelError(
-                "the file is in CatBoost's binary format (.cbm), which is not supported",
-                place=str(path),
-                remedy="save it as JSON, with its rows if it has categories: catboost.CatBoost().load_model('m.cbm')"
-                ".save_model('m.json', format='json', pool=catboost.Pool(X, cat_features=[..]))",
-            )
-        return self._read(data, str(path), path.stem)
+        if not data.startswith(_BINARY):
+            return self._read(data, str(path), path.stem)
+        try:
+            read = self._read(json_of_binary(path, len(data)), str(path), path.stem)
+        except UnnamedError as error:
+            raise ModelError(error.message, place=str(path), remedy=_AS_JSON) from None
+        source = replace(read.ensemble.source, format="catboost-cbm", sha256=hashlib.sha256(data).hexdigest())
+        return replace(read, ensemble=replace(read.ensemble, source=source))
 
     def from_object(self, obj: Any) -> LoadedModel:
+        return self.with_rows(obj, None)
+
+    def with_rows(self, obj: Any, rows: Any) -> LoadedModel:
+        """The model of a live object; `rows`, a data frame or None, contains the names of its categories."""
         place = f"<{type(obj).__name__}>"
         if not obj.is_fitted():
             raise ModelError("the model has not been fitted", place=place, remedy="fit it first")
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model.json"
             try:
-                obj.save_model(str(path), format="json")
+                obj.save_model(str(path), format="json", pool=pool_of(obj, rows))
             except sys.modules["catboost"].CatBoostError as error:
                 reason = str(error).splitlines()[0].rpartition(": ")[2]
                 raise ModelError(
@@ -106,9 +114,9 @@ class CatBoostFrontend:
     def _read(self, data: bytes, place: str, name: str) -> LoadedModel:
         root = Field(parse_document(data, place), place)
         inputs = _inputs(root["features_info"], root.get("ctr_data"))
-        task, link, classes = _objective(root["model_info"])
-        cut = _threshold(root["model_info"], task)
         scale, bias = _scale_and_bias(root["scale_and_bias"])
+        task, link, classes = _objective(root["model_info"], len(bias))
+        cut = _threshold(root["model_info"], task)
         if scale != 1:
             raise root["scale_and_bias"].error(f"scores are multiplied by {scale}", "call set_scale_and_bias(1, bias)")
         trees, leaves, same_leaves = _trees(root, inputs, len(bias))
@@ -221,20 +229,19 @@ def _monotone(info: Field, names: Sequence[str]) -> dict[str, int]:
     return directions_of(given, names, info.place)
 
 
-def _objective(info: Field) -> tuple[Task, Link, tuple[str | int, ...]]:
+def _objective(info: Field, outputs: int) -> tuple[Task, Link, tuple[str | int, ...]]:
     loss = _options(info)["loss_function"]["type"].text()
     if loss not in _LINKS:
         raise info["params"].error(f"loss function `{loss[:40]}` is not supported", f"known: {', '.join(_LINKS)}")
     task, link = _LINKS[loss]
     if task in (Task.REGRESSION, Task.RANKING):
         return task, link, ()
-    given = info["class_params"]["class_names"]
+    given, kind = _class_names(info, outputs)
     if not isinstance(given.value, list) or not all(isinstance(c, (int, str, float)) for c in given.value):
         raise given.error("expected a list of class names")
     classes = tuple(c if isinstance(c, (int, str)) and not isinstance(c, bool) else str(c) for c in given.value)
     if loss == "CrossEntropy" and not classes:
         classes = (0, 1)  # a model trained on probabilities predicts 0 and 1
-    kind = info["class_params"].get("class_label_type")
     if kind is not None and kind.value == "Integer" and not all(isinstance(c, int) for c in classes):
         raise given.error("the classes are whole numbers, but one of their names is not a whole number")
     if len(set(classes)) < len(classes):
@@ -242,6 +249,21 @@ def _objective(info: Field) -> tuple[Task, Link, tuple[str | int, ...]]:
     if len(classes) < 2 or (task is Task.BINARY) != (len(classes) == 2):
         raise given.error(f"{len(classes)} classes for `{loss}`")
     return task, link, classes
+
+
+def _class_names(info: Field, outputs: int) -> tuple[Field, Field | None]:
+    """The names of the classes and their type. Files before 0.24 have no `class_params`: the names are options of training, or
+    the numbers 0, 1, ..
+    """
+    if "class_params" in info:
+        return info["class_params"]["class_names"], info["class_params"].get("class_label_type")
+    if "multiclass_params" in info:
+        raise info["multiclass_params"].error("the classes of this version are not supported", "train it again")
+    options = _options(info).get("data_processing_options")
+    named = options.get("class_names") if options is not None else None
+    if named is not None and named.value:
+        return named, None
+    return Field(list(range(max(outputs, 2))), info.place, info.path), None
 
 
 def _threshold(info: Field, task: Task) -> Fraction | None:

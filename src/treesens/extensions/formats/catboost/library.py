@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,42 @@ from numpy.typing import NDArray
 from treesens.compiler.model import Ensemble
 from treesens.compiler.model.evaluate import Predicted, positions
 from treesens.errors import ModelError
+from treesens.extensions.formats.apart import read_apart
 from treesens.links import Exp, Identity
+
+_AS_JSON = """
+model = catboost.CatBoost().load_model(sys.argv[3], format="cbm")
+model.save_model(sys.argv[4], format="json")
+"""
+
+
+def json_of_binary(path: Path, size: int) -> bytes:
+    """The JSON document of a `.cbm` file of `size` bytes, which the library converts in a separate process."""
+    if find_spec("catboost") is None:
+        raise ModelError(
+            "reading CatBoost's binary format (.cbm) needs catboost, which is not installed",
+            place=str(path),
+            remedy="pip install 'treesens[catboost]', or save the model as JSON: model.save_model('m.json', format='json')",
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder) / "model.json"
+        arguments = [str(path.absolute()), str(made)]
+        read_apart("import catboost", _AS_JSON, arguments, size, "catboost cannot read the file", str(path))
+        return made.read_bytes()
+
+
+def pool_of(model: Any, rows: Any) -> Any:
+    """The pool of the model's columns in a data frame; None without rows, and for a frame that lacks a column."""
+    categories = model.get_cat_feature_indices()
+    if rows is None or not categories:
+        return None
+    import catboost
+    import narwhals as nw
+
+    frame = nw.from_native(rows, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame) or not set(model.feature_names_) <= set(frame.columns):
+        return None
+    return catboost.Pool(frame.select(model.feature_names_).to_pandas(), cat_features=categories)
 
 
 class NativeCatBoost:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from treesens.errors import ModelError
 from treesens.extensions.formats.catboost.questions import combined, key_of, signed
 from treesens.frontends.columns import MAX_CATEGORIES
 from treesens.frontends.documents import Field
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,15}")
+
+
+class UnnamedError(ModelError):
+    """The error for categories without names."""
 
 
 def as_number(name: str) -> str | int:
@@ -28,9 +33,10 @@ def names_of_categories(
     if not coded:
         return {}
     if "cat_features_hash" not in info:
-        raise info.error(
+        raise UnnamedError(
             "the model has the hashes of its categories, but not their names",
-            "save it with its rows and load that file: model.save_model('model.json', format='json', "
+            place=info.place,
+            remedy="save it with its rows and load that file: model.save_model('model.json', format='json', "
             "pool=catboost.Pool(X, cat_features=[..]))",
         )
     named: dict[int, str] = {}

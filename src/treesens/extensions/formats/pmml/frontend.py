@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -15,6 +15,7 @@ import numpy as np
 
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Ensemble, Feature, FeatureKind, ModelSource, Task
+from treesens.compiler.model.kinds import REST
 from treesens.compiler.model.numbers import OpenNumber
 from treesens.extensions.formats.blending import blend_of
 from treesens.extensions.formats.links.blend import Way
@@ -23,6 +24,7 @@ from treesens.extensions.formats.of_files import OfFiles, in_java
 from treesens.extensions.formats.pmml.fields import Category, Column, Fields, Number, cast, identity, parse_number
 from treesens.extensions.formats.pmml.known import check_attributes
 from treesens.extensions.formats.pmml.models import MODELS, Read, accumulation_of, read_model, trees_of
+from treesens.extensions.formats.pmml.predicates import words_of
 from treesens.extensions.formats.pmml.xml import Element, parse
 from treesens.extensions.formats.voting import vote_of
 from treesens.frontends.base import LoadedModel
@@ -65,7 +67,7 @@ class PMMLFrontend(OfFiles):
         if len(models) != 1:
             raise root.error(f"expected one model, found {len(models)}", "export only the model that is used")
         model = models[0]
-        fields, notes = _columns(root.need("DataDictionary"), model)
+        fields, notes = _columns(root, model)
         shared = root.child("TransformationDictionary")
         if shared is not None:
             fields.derive(shared)
@@ -168,9 +170,9 @@ def _about_votes(values: Sequence[float]) -> str:
     return "margins are votes" + (first if len(values) > 1 and values[0] != int(values[0]) else "")
 
 
-def _columns(dictionary: Element, model: Element) -> tuple[Fields, tuple[str, ...]]:
+def _columns(root: Element, model: Element) -> tuple[Fields, tuple[str, ...]]:
     """The columns of a model, in schema order, and notes for users."""
-    known = {element.require("name"): element for element in dictionary.each("DataField")}
+    known = {element.require("name"): element for element in root.need("DataDictionary").each("DataField")}
     columns: list[Column] = []
     fields: dict[str, Number | Category] = {}
     notes: list[str] = []
@@ -184,7 +186,7 @@ def _columns(dictionary: Element, model: Element) -> tuple[Fields, tuple[str, ..
             raise used.error(f"the dictionary has no field `{name[:60]}`")
         if len(columns) >= MAX_FEATURES:
             raise used.error(f"more than {MAX_FEATURES} fields are not plausible")
-        column, made = _column(known[name], used, len(columns))
+        column, made = _column(known[name], used, len(columns), lambda name=name: _compared(root, name, known))  # type: ignore[misc]
         columns.append(column)
         fields[name] = made
         if known[name].child("Interval") is not None and used.get("invalidValueTreatment", "returnInvalid") != "asIs":
@@ -194,8 +196,37 @@ def _columns(dictionary: Element, model: Element) -> tuple[Fields, tuple[str, ..
     return Fields(tuple(columns), dict(fields)), tuple(notes)
 
 
-def _column(element: Element, used: Element, index: int) -> tuple[Column, Number | Category]:
-    """A column, and the model's field for it, in which missing and extreme values are replaced according to the schema."""
+def _compared(root: Element, name: str, known: Collection[str]) -> tuple[str, ...]:
+    """The texts with which a model may compare a field of the dictionary: those for the field itself and for derived fields."""
+    found: dict[str, None] = {}
+    todo = [root]
+    while todo:
+        element = todo.pop()
+        todo += element.children
+        field = element.get("field") or element.get("name")
+        if element.tag == "MapValues":
+            pairs = [pair for pair in element.each("FieldColumnPair") if _may_be(pair.get("field"), name, known)]
+            columns = {pair.get("column") for pair in pairs}
+            rows = (row for table in element.each("InlineTable") for row in table.each("row"))
+            found |= dict.fromkeys(cell.text.strip() for row in rows for cell in row.children if cell.tag in columns)
+        elif element.tag in ("SimplePredicate", "NormDiscrete", "CategoricalPredictor") and _may_be(field, name, known):
+            found |= dict.fromkeys([element.get("value")] if "value" in element.attributes else [])
+        elif element.tag == "SimpleSetPredicate" and _may_be(field, name, known):
+            found |= dict.fromkeys(words_of(element.need("Array")))
+    return tuple(sorted(found))
+
+
+def _may_be(field: str, name: str, known: Collection[str]) -> bool:
+    return field == name or field not in known
+
+
+def _column(
+    element: Element, used: Element, index: int, compared: Callable[[], tuple[str, ...]]
+) -> tuple[Column, Number | Category]:
+    """A column, and the model's field for it, in which missing and extreme values are replaced according to the schema.
+
+    A field of texts without a list of values has the texts of `compared` as categories, and one more for every other text.
+    """
     name, kind = element.require("name"), element.require("dataType")
     optype = used.get("optype", element.require("optype"))
     if (
@@ -209,21 +240,22 @@ def _column(element: Element, used: Element, index: int) -> tuple[Column, Number
         raise element.error(f"categories of the type {kind[:20]} are not supported", "use strings or numbers")
     values = [v for v in element.each("Value") if v.get("property", "valid") != "invalid"]
     texts = tuple(v.require("value") for v in values)
-    if len(texts) > MAX_CATEGORIES or len(set(texts)) != len(texts):
-        raise element.error("there are too many categories, or one is repeated")
     if kind == "boolean" and not texts:
         values, texts = [], ("false", "true")
-    if not texts:
+    if not texts and (kind != "string" or element.child("Value") is not None):
         raise element.error("the categories of a field are not listed", "list them as Value")
+    named = texts or compared()
+    if len(named) > MAX_CATEGORIES or len(set(named)) != len(named):
+        raise element.error("there are too many categories, or one is repeated")
     missing = {v.require("value") for v in values if v.get("property") == "missing"}
-    images = tuple(None if text in missing else text for text in texts)
-    other = {"asIs": _OTHER, "returnInvalid": _OTHER, "asMissing": None}
+    images = (*(None if text in missing else text for text in named), *(() if texts else (_OTHER,)))
+    other = {"asIs": _OTHER, "returnInvalid": _OTHER, "asMissing": None if texts else _OTHER}
     treatment = used.get("invalidValueTreatment", "returnInvalid")
     if treatment not in other:
         raise used.error(f"`{treatment[:40]}` is not supported", "use returnInvalid, asIs or asMissing")
     replacement = used.attributes.get("missingValueReplacement")
     filled = tuple(replacement if image is None else image for image in (*images, other[treatment]))
-    column = Column(name, index, kind, texts)
+    column = Column(name, index, kind, texts or (*named, REST))
     return column, Category(column, filled, replacement)
 
 
@@ -235,8 +267,11 @@ def _continuous(element: Element, used: Element, column: Column) -> tuple[Column
     number = Number(column, "double" if column.kind == "float" else column.kind, identity)
     if column.kind == "float":
         number = cast(number, "float")
-    if used.get("invalidValueTreatment", "returnInvalid") not in ("returnInvalid", "asIs"):
-        raise used.error("the treatment of invalid numbers is not supported", "use returnInvalid or asIs")
+    # Without intervals, every number is valid.
+    if used.get("invalidValueTreatment", "returnInvalid") not in ("returnInvalid", "asIs", "asMissing") or (
+        used.get("invalidValueTreatment") == "asMissing" and element.child("Interval") is not None
+    ):
+        raise used.error("numbers outside of intervals cannot be missing", "use returnInvalid or asIs")
     outliers = used.get("outliers", "asIs")
     if outliers == "asExtremeValues":
         low, high = used.number("lowValue"), used.number("highValue")

@@ -163,7 +163,7 @@ def _read(element: Element, fields: Fields) -> Predicate:
         if operator not in ("isIn", "isNotIn"):
             raise element.error(f"unknown operator `{operator[:40]}` of sets")
         array = element.need("Array")
-        return among(field, operator, _words(array), array)
+        return among(field, operator, words_of(array), array)
     operator = element.require("operator")
     if operator in _UNARY:
         return Test(field, operator)
@@ -193,7 +193,7 @@ def _joint(element: Element, fields: Fields) -> Predicate:
     return parts[0] if len(parts) == 1 else Joint(operator, parts)
 
 
-def _words(array: Element) -> tuple[str, ...]:
+def words_of(array: Element) -> tuple[str, ...]:
     """The values of an Array: words separated by blanks, or quoted texts with quotes escaped by backslashes."""
     text, words, at = array.text, list[str](), 0
     while at < len(text):

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from treesens.compiler.base.floats import largest_true
 from treesens.compiler.model import Ensemble
 from treesens.errors import ModelError
+from treesens.extensions.formats.sklearn.encoders import encoded, maps_categories
 from treesens.frontends.base import LoadedModel
 from treesens.frontends.sklearn.rows import NAN_ALONE, RowMaker
 
@@ -77,6 +78,7 @@ def transform_columns(step: Any, columns: Sequence[Column], place: str) -> list[
         return list(columns)
     kind = type(step)
     follow = _STEPS.get(kind.__name__) if kind.__module__.startswith("sklearn.") else None
+    follow = encoded if maps_categories(step) else follow
     if follow is None and kind.__name__ in _NO_STEPS:
         message, remedy = _NO_STEPS[kind.__name__]
         raise ModelError(f"the step {kind.__name__} cannot be traced back: {message}", place=place, remedy=remedy)
@@ -244,12 +246,6 @@ def _filler(value: np.float64) -> Function:
 
 def _categories(step: Any, columns: Sequence[Column], place: str) -> list[tuple[Column, list[Any], int | None]]:
     """For each column: the column, its categories except missing values, and the position of NaN among all categories."""
-    if getattr(step, "_infrequent_enabled", False):
-        raise ModelError(
-            f"{type(step).__name__} merges infrequent categories",
-            place=place,
-            remedy="set no min_frequency, max_categories",
-        )
     result = []
     for column, values in zip(columns, step.categories_, strict=True):
         if not column.raw:
@@ -279,25 +275,37 @@ def _encoded(column: Column, present: list[Any], images: Float64, missing: float
     return Column(column.source, missing=missing, categories=tuple(present), images=images, mark=column.mark)
 
 
+def _merged(step: Any, i: int, count: int) -> tuple[Float64, bool]:
+    """The code of each of `count` categories of column `i`, and True if infrequent categories share the last code."""
+    codes = step._default_to_infrequent_mappings[i] if getattr(step, "_infrequent_enabled", False) else None
+    return np.asarray(np.arange(count) if codes is None else codes, dtype=np.float64), codes is not None
+
+
 def _one_hot(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
     result = []
     for i, (column, present, absent) in enumerate(_categories(step, columns, place)):
-        dropped = None if step.drop_idx_ is None else step.drop_idx_[i]
-        for k in range(len(present) + (absent is not None)):
+        codes, merges = _merged(step, i, len(present) + (absent is not None))
+        dropped = None if step.drop_idx_ is None else step._drop_idx_after_grouping[i]
+        unknown = codes.max() if merges and step.handle_unknown in ("infrequent_if_exist", "warn") else -1.0
+        for k in np.unique(codes):
             if k != dropped:
-                images = (np.arange(len(present) + 1) == k).astype(np.float64)
-                images[-1] = 0.0
-                result.append(_encoded(column, present, images, float(k == absent)))
+                images = (np.append(codes[: len(present)], unknown) == k).astype(np.float64)
+                result.append(
+                    _encoded(column, present, images, float(k == (unknown if absent is None else codes[absent])))
+                )
     return result
 
 
 def _ordinal(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
     unknown = float(step.unknown_value) if step.handle_unknown == "use_encoded_value" else 0.0
-    result = []
+    result: list[Column] = []
     for column, present, absent in _categories(step, columns, place):
-        images = np.append(np.arange(len(present), dtype=np.float64), unknown)
-        # `encoded_missing_value` is the code of NaN; the code of None is its position.
-        missing = unknown if absent is None else float(step.encoded_missing_value if column.mark == "NaN" else absent)
+        codes, _ = _merged(step, len(result), len(present) + (absent is not None))
+        images = np.append(codes[: len(present)], unknown)
+        # `encoded_missing_value` is the code of NaN; None has a code like other categories.
+        missing = (
+            unknown if absent is None else float(step.encoded_missing_value if column.mark == "NaN" else codes[absent])
+        )
         result.append(_encoded(column, present, images, missing))
     return result
 

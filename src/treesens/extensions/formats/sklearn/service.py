@@ -14,9 +14,11 @@ from treesens.extensions.formats.sklearn.calibrated import calibrated
 from treesens.extensions.formats.sklearn.linear import is_linear
 from treesens.extensions.formats.sklearn.outputs import OneOutput, one_output, read_output
 from treesens.extensions.formats.sklearn.pipeline import is_pipeline, read_alone, read_pipeline
+from treesens.extensions.formats.sklearn.subclasses import as_parent
 from treesens.extensions.formats.sklearn.wrappers import Unwrapped, unwrap
 from treesens.frontends.base import LoadedModel, source_of_output
 from treesens.frontends.registry import load
+from treesens.frontends.sklearn.frontend import SklearnFrontend
 from treesens.frontends.sklearn.rows import replayer
 
 __all__ = ["one_output", "read"]
@@ -24,6 +26,8 @@ __all__ = ["one_output", "read"]
 
 def read(obj: Any, place: str, name: str, form: str) -> LoadedModel | None:
     """The model of a wrapper, a pipeline, a linear model, a single output, or a model of models; None for other estimators."""
+    if (parent := as_parent(obj, place)) is not None:
+        return SklearnFrontend().read(parent, place, name, form)
     outside = unwrap(obj, place)
     if outside.wrappers:
         return _inside(obj, outside, place, name, form)

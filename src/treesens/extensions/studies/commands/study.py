@@ -36,7 +36,7 @@ from treesens.errors import InternalError, TreesensError, UsageError, told
 from treesens.extensions.studies.commands.study_options import option_of
 from treesens.extensions.studies.commands.study_outputs import Outputs, outputs_of
 from treesens.extensions.studies.shared_records import ManifestRecord, manifest_record
-from treesens.extensions.studies.study import Asking, Door, Found, Study, declared, told_of
+from treesens.extensions.studies.study import Asking, Door, Found, Study, declared, in_names_of, told_of
 from treesens.records.plain import plain
 from treesens.report.terminal import say
 from treesens.runtime.interruption import interruptible
@@ -278,7 +278,7 @@ def _asking(study: Study[Any, Any], given: dict[str, Any]) -> Asking[Any]:
             values[one.field] = read_table(values[one.field], label=given["label"])
     files = tuple(None if path is None else str(path) for path in (*paths, given.get("data")))
     line = shlex.join(["treesens", *sys.argv[1:]])
-    options = study.options(**values)
+    options = in_names_of(models, study.options(**values))
     if study.certifies:
         checked_folder(options.certificates, options.require_certificate)
     source = click.get_current_context().get_parameter_source

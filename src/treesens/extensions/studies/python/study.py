@@ -18,9 +18,9 @@ from treesens.compiler.base import option_kinds as kinds
 from treesens.compiler.base.files import check_output, one_run
 from treesens.extensions.studies.python.study_options import annotation_of, default_of, taken
 from treesens.extensions.studies.python.study_results import RESULTS, Called, PicturedResult, StudyResult
-from treesens.extensions.studies.study import REQUIRED, Asking, Door, Found, Study, declared, told_of
+from treesens.extensions.studies.study import REQUIRED, Asking, Door, Found, Study, declared, in_names_of, told_of
 from treesens.python.arguments import bound_arguments
-from treesens.python.questions import load, table_of
+from treesens.python.questions import model_with_rows, table_of
 from treesens.python.wording import typed, warn
 from treesens.runtime.interruption import interruptible
 
@@ -90,14 +90,14 @@ def _ask(study: Study[Any, Any], given: dict[str, Any], chosen: frozenset[str]) 
     label, data = given.get("label"), given.get("data")
     values = {one.field: taken(one, given[one.field], data) for one in declared(study.options, Door.PYTHON)}
     with one_run() as reading:
-        models = tuple(load(given[name]) for name in study.models)
+        models = tuple(model_with_rows(given[name], data) for name in study.models)
         for one in declared(study.options, Door.PYTHON):
             if isinstance(one.option.kind, kinds.TableFile) and values[one.field] is not None:
                 values[one.field] = table_of(values[one.field], label, None, models)
             kind = one.option.kind
             if isinstance(kind, kinds.OutputPath) and not kind.folder and values[one.field] is not None:
                 check_output(values[one.field], kind.needs)
-        options = study.options(**values)
+        options = in_names_of(models, study.options(**values))
         found: Found[Any] | None = None
         with interruptible() as interruption, progress_bar(study.work or study.name) as advance:
             table = None if data is None else table_of(data, label, None, models)
