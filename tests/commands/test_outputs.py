@@ -25,6 +25,7 @@ from treesens.errors import MissingPackageError, OverwriteError, UsageError
 READ = {
     "codes",
     "data",
+    "rows_file",
     "decision",
     "domain",
     "file",

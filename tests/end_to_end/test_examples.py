@@ -32,7 +32,11 @@ def test_an_example_runs(name: str) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_the_demo_trains_a_model_and_prints_a_verified_pair() -> None:
+def test_the_demo_audits_a_model_that_its_question_is_about() -> None:
     done = subprocess.run([sys.executable, str(EXAMPLES / "demo.py")], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "verified (library replay)" in done.stdout
+    assert "the report: " in done.stdout
+    command = [sys.executable, "-m", "treesens", "check", str(EXAMPLES / "demo.sens"), "--replay", "library"]
+    asked = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert asked.returncode == 0, asked.stderr
+    assert "verified (library replay)" in asked.stdout
