@@ -158,4 +158,4 @@ def test_the_facts_of_the_model_name_the_labels(tmp_path: Path) -> None:
     model.fit(categorical(frame), label).save_model(tmp_path / "m.json")
     ran = CliRunner().invoke(group, ["info", str(tmp_path / "m.json")], catch_exceptions=False)
     assert ran.exit_code == 0
-    assert "4 categories: 1, 2, 3, 4" in ran.output
+    assert "4 categories: 1 · 2 · 3 · 4" in ran.output

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -172,6 +173,12 @@ def is_model(path: Path, format: str | None = None) -> bool:
             head = file.read(HEAD_BYTES)
     except (OSError, ValueError):
         return False
+    if head.startswith(b"\x1f\x8b"):  # a table and a pickle may both be compressed
+        try:
+            head = zlib.decompressobj(wbits=31).decompress(head, HEAD_BYTES)
+        except zlib.error:
+            return False
+        return is_pickle(head)
     return is_pickle(head) or any(one.recognises_bytes(head) for one in candidates)
 
 

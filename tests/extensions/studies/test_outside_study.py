@@ -67,7 +67,7 @@ def test_the_command_prints_records_and_a_table(run: Any) -> None:
 def test_help_and_the_list_of_commands_show_it(run: Any) -> None:
     shown = " ".join(run(command("depth", "--help")).split())
     assert "--at-least INTEGER RANGE Trees of this depth and more. [default: 0; 0<=x<=99]" in shown
-    assert "depth    How deep the trees of MODEL are." in run(command("--help"))
+    assert "Plug-ins:\n  depth  How deep the trees of MODEL are." in run(command("--help"))
 
 
 def test_python_calls_it_with_its_signature(run: Any) -> None:

@@ -332,7 +332,13 @@ def audit(
     others = [(name,) for name in sorted(wanted.difference(*(group for group in groups if len(group) == 1)))]
     if others and not halt.is_set():
         of_proxies = _units(
-            model, table, others, gaps, replace(options, typical=None, measure=None), Diagnostics(), halt
+            model,
+            table,
+            others,
+            gaps,
+            replace(options, typical=None, typical_by=None, measure=None),
+            Diagnostics(),
+            halt,
         )
         result.of_proxies = [
             item for _, found in as_finished(list(map(_kept, of_proxies)), options.jobs) for item in found
