@@ -35,6 +35,8 @@ class Bank:
     predict: Callable[[pd.DataFrame], Any]
     thresholds: Mapping[str, Sequence[float]]
     protected: tuple[str, ...]
+    size: tuple[int, int]
+    """Trees and leaves, as the library counts them."""
     label: str | None = None
     regression: bool = False
     shown: Mapping[str, str] = field(default_factory=dict)
@@ -120,6 +122,19 @@ def _categories(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**{name: pd.Categorical(frame[name], sorted(frame[name].dropna().unique())) for name in TEXT})
 
 
+def _xgboost_size(booster: Any) -> tuple[int, int]:
+    nodes = booster.trees_to_dataframe()
+    return nodes["Tree"].nunique(), int((nodes["Feature"] == "Leaf").sum())
+
+
+def _lightgbm_size(booster: Any) -> tuple[int, int]:
+    return booster.num_trees(), int(booster.trees_to_dataframe()["split_feature"].isna().sum())
+
+
+def _catboost_size(model: Any) -> tuple[int, int]:
+    return model.tree_count_, int(sum(model.get_tree_leaf_counts()))
+
+
 def _xgboost_cuts(booster: Any) -> dict[str, list[float]]:
     nodes = booster.trees_to_dataframe()
     nodes = nodes[(nodes["Feature"] != "Leaf") & nodes["Split"].notna()]
@@ -159,6 +174,7 @@ def xgboost_text(folder: Path) -> Bank:
         predict,
         cuts,
         PROTECTED,
+        _xgboost_size(model.get_booster()),
         "Decision",
     )
 
@@ -177,8 +193,17 @@ def xgboost_numbers(folder: Path) -> Bank:
     def predict(part: pd.DataFrame) -> Any:
         return model.predict_proba(part.astype(float))[:, 1]
 
-    return Bank("xgboost_numbers", folder / "pd.ubj", folder / "portfolio.csv", frame, predict,
-                _xgboost_cuts(model.get_booster()), ("Age",), "default")  # fmt: skip
+    return Bank(
+        "xgboost_numbers",
+        folder / "pd.ubj",
+        folder / "portfolio.csv",
+        frame,
+        predict,
+        _xgboost_cuts(model.get_booster()),
+        ("Age",),
+        _xgboost_size(model.get_booster()),
+        "default",
+    )
 
 
 def xgboost_compressed(folder: Path) -> Bank:
@@ -195,8 +220,17 @@ def xgboost_compressed(folder: Path) -> Bank:
     def predict(part: pd.DataFrame) -> Any:
         return model.predict_proba(part.astype(float))[:, 1]
 
-    return Bank("xgboost_compressed", folder / "champion.json", folder / "champion.csv.gz", frame, predict,
-                _xgboost_cuts(model.get_booster()), PROTECTED, "target")  # fmt: skip
+    return Bank(
+        "xgboost_compressed",
+        folder / "champion.json",
+        folder / "champion.csv.gz",
+        frame,
+        predict,
+        _xgboost_cuts(model.get_booster()),
+        PROTECTED,
+        _xgboost_size(model.get_booster()),
+        "target",
+    )
 
 
 def lightgbm_text(folder: Path) -> Bank:
@@ -217,16 +251,31 @@ def lightgbm_text(folder: Path) -> Bank:
         return model.predict_proba(part.astype(types))[:, 1]
 
     shown = dict(zip(frame.columns, model.booster_.feature_name(), strict=True))
-    return Bank("lightgbm_text", folder / "challenger.txt", folder / "challenger.csv", frame, predict,
-                _lightgbm_cuts(model.booster_, list(frame.columns)), PROTECTED, "Bad", shown=shown)  # fmt: skip
+    return Bank(
+        "lightgbm_text",
+        folder / "challenger.txt",
+        folder / "challenger.csv",
+        frame,
+        predict,
+        _lightgbm_cuts(model.booster_, list(frame.columns)),
+        PROTECTED,
+        _lightgbm_size(model.booster_),
+        "Bad",
+        shown=shown,
+    )
 
 
 def lightgbm_umlauts(folder: Path) -> Bank:
     """LightGBM with names in another language, and a label that no list of names has."""
     import lightgbm as lgb
 
-    names = {"Duration (months)": "Laufzeit_Monate", "Credit amount (DM)": "Kreditbetrag_€", "Age": "age",
-             "Debt-to-income, %": "Schuldenquote_in_Prozent", "Instalment rate (1-4)": "Rückzahlungsrate"}  # fmt: skip
+    names = {
+        "Duration (months)": "Laufzeit_Monate",
+        "Credit amount (DM)": "Kreditbetrag_€",
+        "Age": "age",
+        "Debt-to-income, %": "Schuldenquote_in_Prozent",
+        "Instalment rate (1-4)": "Rückzahlungsrate",
+    }
     frame = people(5).drop(columns=list(TEXT)).rename(columns=names)
     label = bad(people(5), 5)
     model = lgb.LGBMClassifier(n_estimators=30, num_leaves=8, n_jobs=1, verbose=-1, random_state=0).fit(frame, label)
@@ -236,8 +285,17 @@ def lightgbm_umlauts(folder: Path) -> Bank:
     def predict(part: pd.DataFrame) -> Any:
         return model.predict_proba(part.astype(float))[:, 1]
 
-    return Bank("lightgbm_umlauts", folder / "modell.txt", folder / "kunden.csv", frame, predict,
-                _lightgbm_cuts(model.booster_, list(frame.columns)), ("age",), "gekündigt")  # fmt: skip
+    return Bank(
+        "lightgbm_umlauts",
+        folder / "modell.txt",
+        folder / "kunden.csv",
+        frame,
+        predict,
+        _lightgbm_cuts(model.booster_, list(frame.columns)),
+        ("age",),
+        _lightgbm_size(model.booster_),
+        "gekündigt",
+    )
 
 
 def catboost_text(folder: Path) -> Bank:
@@ -248,8 +306,15 @@ def catboost_text(folder: Path) -> Bank:
     frame = frame.assign(**{"Employed since": frame["Employed since"].fillna("not stated")})
     label = bad(people(6), 6)
     pool = Pool(frame, label, cat_features=list(TEXT))
-    model = CatBoostClassifier(iterations=25, depth=3, one_hot_max_size=10, thread_count=1, random_seed=0, verbose=False,
-                               allow_writing_files=False)  # fmt: skip
+    model = CatBoostClassifier(
+        iterations=25,
+        depth=3,
+        one_hot_max_size=10,
+        thread_count=1,
+        random_seed=0,
+        verbose=False,
+        allow_writing_files=False,
+    )
     model.fit(pool)
     model.save_model(str(folder / "cat.json"), format="json", pool=pool)
     frame.assign(outcome=label).to_csv(folder / "cat.csv", index=False)
@@ -259,7 +324,17 @@ def catboost_text(folder: Path) -> Bank:
     def predict(part: pd.DataFrame) -> Any:
         return model.predict_proba(part)[:, 1]
 
-    return Bank("catboost_text", folder / "cat.json", folder / "cat.csv", frame, predict, cuts, PROTECTED, "outcome")
+    return Bank(
+        "catboost_text",
+        folder / "cat.json",
+        folder / "cat.csv",
+        frame,
+        predict,
+        cuts,
+        PROTECTED,
+        _catboost_size(model),
+        "outcome",
+    )
 
 
 def _float_borders(model: Any, frame: pd.DataFrame, names: Sequence[str]) -> list[list[float]]:
@@ -284,7 +359,17 @@ def catboost_numbers(folder: Path) -> Bank:
     def predict(part: pd.DataFrame) -> Any:
         return model.predict_proba(part.astype(float))[:, 1]
 
-    return Bank("catboost_numbers", folder / "risk.cbm", folder / "risk.csv", frame, predict, cuts, ("Age",), "Label")
+    return Bank(
+        "catboost_numbers",
+        folder / "risk.cbm",
+        folder / "risk.csv",
+        frame,
+        predict,
+        cuts,
+        ("Age",),
+        _catboost_size(model),
+        "Label",
+    )
 
 
 def pipeline(folder: Path) -> Bank:
@@ -309,11 +394,22 @@ def pipeline(folder: Path) -> Bank:
             if at >= 0:
                 cuts.setdefault(columns[at].removeprefix("remainder__"), set()).add(float(cut))
 
+    size = len(forest.estimators_), int(sum(tree.get_n_leaves() for tree in forest.estimators_))
+
     def predict(part: pd.DataFrame) -> Any:
         return model.predict_proba(part)[:, 1]
 
-    return Bank("pipeline", folder / "pipeline.skops", folder / "applications.csv", frame, predict,
-                {name: sorted(found) for name, found in cuts.items()}, PROTECTED, "Status")  # fmt: skip
+    return Bank(
+        "pipeline",
+        folder / "pipeline.skops",
+        folder / "applications.csv",
+        frame,
+        predict,
+        {name: sorted(found) for name, found in cuts.items()},
+        PROTECTED,
+        size,
+        "Status",
+    )
 
 
 def histogram(folder: Path) -> Bank:
@@ -332,11 +428,22 @@ def histogram(folder: Path) -> Bank:
             if not node["is_leaf"]:
                 cuts.setdefault(frame.columns[node["feature_idx"]], set()).add(float(node["num_threshold"]))
 
+    size = len(model._predictors), int(sum(trees.nodes["is_leaf"].sum() for (trees,) in model._predictors))
+
     def predict(part: pd.DataFrame) -> Any:
         return model.predict_proba(part.astype(float))[:, 1]
 
-    return Bank("histogram", folder / "hist.skops", folder / "hist.csv", frame, predict,
-                {name: sorted(found) for name, found in cuts.items()}, ("Age",), "y")  # fmt: skip
+    return Bank(
+        "histogram",
+        folder / "hist.skops",
+        folder / "hist.csv",
+        frame,
+        predict,
+        {name: sorted(found) for name, found in cuts.items()},
+        ("Age",),
+        size,
+        "y",
+    )
 
 
 def regression(folder: Path) -> Bank:
@@ -352,8 +459,17 @@ def regression(folder: Path) -> Bank:
     def predict(part: pd.DataFrame) -> Any:
         return model.predict(part.astype(float))
 
-    return Bank("regression", folder / "lgd.json", folder / "losses.csv", frame, predict,
-                _xgboost_cuts(model.get_booster()), ("Age",), regression=True)  # fmt: skip
+    return Bank(
+        "regression",
+        folder / "lgd.json",
+        folder / "losses.csv",
+        frame,
+        predict,
+        _xgboost_cuts(model.get_booster()),
+        ("Age",),
+        _xgboost_size(model.get_booster()),
+        regression=True,
+    )
 
 
 BANKS: tuple[Callable[[Path], Bank], ...] = (

@@ -147,7 +147,7 @@ def headline(groups: Sequence[dict[str, Any]], facts: Record) -> str:
     subject = _subject(len(first), protected, noun, suggested=bool(of[0]["records"][0].get("suggested")))
     moved = first[0][1].get("max_swing_unit") == "value"
     change = "move the prediction so far" if moved else "change a decision"
-    parts = []
+    parts: list[str] = []
     for verdict in ("found", "none", "unknown"):
         some = [(name, record) for name, record in first if record["verdict"] == verdict]
         if not some:
