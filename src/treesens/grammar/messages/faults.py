@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from treesens.compiler.base.diagnostics import Diagnostic, Source, Span
@@ -380,8 +379,7 @@ def _ends_before(stop: Stop) -> Diagnostic | None:
 def _percentage(stop: Stop) -> Diagnostic | None:
     if stop.token is None or stop.token.type != "PERCENT" or "NUMBER" not in stop.fits:
         return None
-    number = Decimal(str(stop.token).rstrip("% \t")).scaleb(-2)
-    return Diagnostic("S001", f"`{stop.token}` is a percentage", stop.span, f"write a number: `{number:f}`")
+    return Diagnostic("S001", f"`{stop.token}` is a percentage", stop.span, "write a whole number")
 
 
 def _unexpected(stop: Stop) -> Diagnostic:

@@ -24,12 +24,12 @@ CLOSER: Final = {"LPAR": ("RPAR", "RSQB"), "LSQB": ("RSQB", "RPAR"), "LBRACE": (
 """The closing brackets that fit an opening bracket; intervals mix round and square brackets."""
 
 CLOSERS: Final = ("RPAR", "RSQB", "RBRACE")
-VALUES: Final = ("NAME", "QUOTED", "STRING", "NUMBER", "INF")
+VALUES: Final = ("NAME", "QUOTED", "STRING", "NUMBER", "INF", "PERCENT")
 BROKEN: Final = "BROKEN"
 """The type of a token whose mistake has been reported already."""
 
 _STARTS: Final = (*VALUES, "LPAR", "MINUS", "NOT", "FUNCTION", "PREDICATE", BROKEN)
-_ENDS: Final = (*VALUES, *CLOSERS, "PERCENT", "CHOW_LIU", BROKEN)
+_ENDS: Final = (*VALUES, *CLOSERS, "CHOW_LIU", BROKEN)
 TAIL: Final = ("MAXIMIZE", "MINIMIZE", "TOP", "SHARE", "EXPECT")
 
 
