@@ -7,7 +7,7 @@ from typing import Literal, TypeVar, cast
 
 from lark import Token, Tree
 
-from treesens.compiler.base.diagnostics import did_you_mean
+from treesens.compiler.base.diagnostics import Remedy, did_you_mean
 from treesens.grammar.constructs.registry import functions
 from treesens.grammar.parsing.build_formulas import FormulaBuilder
 from treesens.grammar.parsing.build_terms import Branch, Child, Malformed, branches
@@ -35,8 +35,9 @@ class Builder(FormulaBuilder):
         node = self.attempt(lambda: self._declaration(tree))
         for span in self.percentages if node is not None and not isinstance(node, ast.Let) else ():
             number = Decimal(span.text.rstrip("% \t")).scaleb(-2) if span.text[0] in "0123456789." else None
-            remedy = "a percentage is a probability; write a number" + ("" if number is None else f": `{number:f}`")
-            self.fail("S001", f"`{span.text}` is a percentage", span, remedy)
+            remedy = "a percentage is a probability; write a number"
+            text = "" if number is None else f"{number.normalize():f}"
+            self.fail("S001", f"`{span.text}` is a percentage", span, Remedy(f"{remedy}: `{text}`", text) if text else remedy)
         return node
 
     def _declaration(self, tree: Branch) -> ast.Declaration:

@@ -113,8 +113,6 @@ class FormulaBuilder(TermBuilder):
         span = self.span(tree)
         varied = self.features(_trees(branches(extras["except"]))[0]) if "except" in extras else None
         is_equality = operator == "=" and not extras.keys() - {"except"}
-        if right.data == "bare" and self.points and not {point.text, self.span(right).text} & {*self.points}:
-            raise self.no_point(point)
         if is_equality and right.data == "row":
             return ast.PointIsRow(point, self.row(right), varied, span=span)
         if is_equality and right.data == "bare":

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, cast
 
 from lark import Token, Tree
 
-from treesens.compiler.base.diagnostics import Code, Diagnostics, Source, Span, did_you_mean
+from treesens.compiler.base.diagnostics import Code, Diagnostics, Remedy, Source, Span, did_you_mean, write
 from treesens.grammar.constructs.registry import functions, predicate
 from treesens.grammar.tree import ast
 from treesens.grammar.tree.words import NORMS, QUANTITIES, TYPICAL_WAYS
@@ -197,6 +197,10 @@ class TermBuilder:
         left, low, high, right = branches(tree)
         assert isinstance(low, Tree)
         assert isinstance(high, Tree)
+        names = [self.name(end) for end in (low, high) if end.data == "constant"]
+        if len(names) == 2 and self.numbers is not None and not self.numbers & {name.text for name in names}:
+            remedy = write(f"{{{', '.join(name.span.text for name in names)}}}")
+            raise self.fail("E121", f"no number is called `{names[0].text}`", self.span(tree), remedy)
         bounds = self.every(self.bound, [low, high])
         return ast.Interval(bounds[0], bounds[1], left == "(", right == ")", span=self.span(tree))
 
@@ -248,8 +252,9 @@ class TermBuilder:
         point = self.points[0] if self.points else "a"
         message = f"`{name.text}` does not belong to a point"
         near = did_you_mean(name.text, self.numbers or ())
-        remedy = f"for a feature write `{point}.{name.span.text}`"
-        return self.fail("S033", message, name.span, remedy + (f"; {near}" if near.startswith("did") else ""))
+        written = f"{point}.{name.span.text}"
+        near = f"; {near}" if near.startswith("did") else ""
+        return self.fail("S033", message, name.span, Remedy(f"for a feature write `{written}`{near}", written))
 
     def _negated(self, operand: ast.Expression, span: Span) -> ast.Expression:
         match operand:
