@@ -149,7 +149,7 @@ def _other_language(stop: Stop) -> Diagnostic | None:
         end = next((t for t in tokens[i:] if t.type in CLOSERS), tokens[-1])
         where = span_of(stop.source, stop.previous).to(span_of(stop.source, end))
         return Diagnostic("S001", f"{message}: the ends of an interval are numbers", where, write(f"{{{where.text[1:-1]}}}"))
-    if "EACH" in stop.fits:
+    if stop.fits == {"EACH"}:
         return Diagnostic("S001", message, stop.span, Remedy(f"write `for each {token}`", f"each {token}"))
     if stop.fits == {"FROM"} and token.type in ("EQUAL", "STRING"):
         return Diagnostic("S001", message, stop.span, write("from" if token.type == "EQUAL" else f"from {token}"))

@@ -33,7 +33,7 @@ class Builder(FormulaBuilder):
         """The node of one declaration, or None after a mistake."""
         self.percentages.clear()
         node = self.attempt(lambda: self._declaration(tree))
-        for span in self.percentages if node is not None and not isinstance(node, ast.Let) else ():
+        for span in self.percentages if tree.data != "let" else ():
             number = Decimal(span.text.rstrip("% \t")).scaleb(-2) if span.text[0] in "0123456789." else None
             remedy = "a percentage is a probability; write a number"
             text = "" if number is None else f"{number.normalize():f}"

@@ -8,7 +8,7 @@ from lark import Tree
 
 from treesens.grammar.constructs.construct import Applied
 from treesens.grammar.constructs.registry import constructs, predicate
-from treesens.grammar.parsing.build_terms import Branch, Child, TermBuilder, branches
+from treesens.grammar.parsing.build_terms import Branch, Child, Malformed, TermBuilder, branches
 from treesens.grammar.tree import ast
 from treesens.grammar.tree.node import nodes_in
 
@@ -29,7 +29,11 @@ class FormulaBuilder(TermBuilder):
     def formula(self, tree: Branch) -> ast.Formula:
         """The node of a constraint. Percentages are accepted if all its quantities are probabilities."""
         known = len(self.percentages)
-        node = self._formula(tree)
+        try:
+            node = self._formula(tree)
+        except Malformed:
+            del self.percentages[known:]
+            raise
         quantities = {type(part) for part in nodes_in(node) if isinstance(part, _QUANTITIES)}
         if quantities == {ast.Prob} and not isinstance(node, ast.And | ast.Or | ast.Implies):
             del self.percentages[known:]
