@@ -85,7 +85,7 @@ def test_messages_name_a_way_out(tmp_path: Path) -> None:
     x.assign(y=y).to_csv(tmp_path / "d.csv", index=False)
     expected = {
         ("check", "c.sens"): "a comment starts with `#`",
-        ("check", "q.sens"): "maximize value: ",
+        ("check", "q.sens"): "maximize value(",
         ("opt", "q.sens", "--print-ir-after", "nosuch"): "has no pass `nosuch`",
         ("audit", "m.json", "--data", "d.csv", "--label", "y", "--gap", "10%"): "write e.g. 0.1",
     }

@@ -77,7 +77,7 @@ def _check_cells(scope: Scope, space: q.Space, placed: Sequence[tuple[q.Constrai
         legal = space.legal[constraint.feature]
         name = f"{scope.points[key[0]]}.{scope.inputs.names[key[1]]}"
         if not (constraint.mask & legal).any():
-            remedy = f"see the domain of `{scope.inputs.names[key[1]]}`"
+            remedy = f"the domain of `{scope.inputs.names[key[1]]}`: {scope.spec(key[1]).words}"
             raise scope.fail("E306", f"no value in its domain lets `{name}` satisfy this", span, remedy)
         mine = [*seen.get(key, []), (constraint, span)]
 

@@ -238,6 +238,8 @@ class _Writer:
             if node.gap is None:
                 remedy = "add `gap G`, the minimum difference of the two predictions"
                 raise self.found.fail("E212", "a regressor has no decision that could flip", node.span, remedy)
+            if node.gap.span.text.endswith("%"):
+                raise self.found.fail("E212", "a gap of values is not a percentage", node.gap.span, "write a number")
             g = self._positive(node.gap)
             a, b = (ast.ValueOf(point, span=g.span) for point in (self.a, self.b))
             difference = ast.Sum((a, ast.Negate(b, span=g.span)), span=g.span)

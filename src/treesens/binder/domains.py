@@ -87,6 +87,14 @@ class FeatureSpec:
             return float(self.domain.values[0]), float(self.domain.values[-1])
         return self.domain.low, self.domain.high
 
+    @property
+    def words(self) -> str:
+        """The domain in words: its categories, or its range in typed units."""
+        if self.labels:
+            return ", ".join(f"`{label}`" for label in list(self.labels)[:8]) + (", …" if len(self.labels) > 8 else "")
+        low, high = (float(self.unit.to_typed(Fraction(v))) if self.unit else v for v in self.ends)
+        return f"{'a whole number' if self.whole else 'a number'} in [{low:.9g}, {high:.9g}]"
+
     @cached_property
     def width(self) -> Fraction | None:
         """The width of the domain, in stored units; None if unbounded, 1 for a single value."""

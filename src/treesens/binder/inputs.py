@@ -141,6 +141,9 @@ def run_of_label(scope: Scope, spec: FeatureSpec, label: ast.Label) -> Run:
         return run_of_number(scope, spec, label.value, label.span)
     if label.text in spec.labels:
         return spec.only(spec.labels[label.text])
+    if label.text.lower() in _MISSING:
+        message = f"`{label.text}` is not a value of `{spec.name}`"
+        raise scope.fail("E106", message, label.span, f"a missing value is written `not present(P.{spec.name})`")
     if spec.labels:
         message = f"`{spec.name}` has no category `{label.text}`"
         raise scope.fail("E106", message, label.span, did_you_mean(label.text, spec.labels))
@@ -148,6 +151,9 @@ def run_of_label(scope: Scope, spec: FeatureSpec, label: ast.Label) -> Run:
     named = declaration(spec.name, f"category {{{label.text} = value, ..}}")
     remedy = f"write a number, or declare names: {named}"
     raise scope.fail("E205", f"`{spec.name}` is {kind}, but `{label.text}` is a name", label.span, remedy)
+
+
+_MISSING = ("null", "none", "nan", "na", "missing")
 
 
 def in_interval(scope: Scope, atom: FeatureAtom, interval: ast.Interval, positive: bool) -> Pending:

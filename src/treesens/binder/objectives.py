@@ -18,6 +18,7 @@ from treesens.binder.scope import Pending, Scope
 from treesens.binder.scores import Chances, chances_of, probability_sum, raw_sums
 from treesens.binder.terms import (
     Affine,
+    AbsoluteAtom,
     ChangesAtom,
     DistanceAtom,
     FeatureAtom,
@@ -75,6 +76,8 @@ def objective(scope: Scope, node: ast.Objective) -> PendingObjective:
         return _probability(scope, chances, form.constant, upwards, span)
     kinds = " and ".join(dict.fromkeys(kind_of(atom) for atom in atoms))
     remedy = remedy_for_mixed(scope, form) or f"use {_FORMS}"
+    if form.only(AbsoluteAtom):
+        remedy = "leave `abs` out, and ask for each direction in a query of its own"
     raise scope.fail("E209", f"{kinds} cannot be {node.sense}d in this form", span, remedy)
 
 

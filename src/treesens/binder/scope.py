@@ -27,7 +27,7 @@ from treesens.binder.domains import FeatureSpec
 from treesens.binder.feature_specs import feature_spec
 from treesens.builtin import service
 from treesens.compiler.base.arrays import BoolArray, FloatArray, Int32Array, frozen
-from treesens.compiler.base.diagnostics import Code, Span, did_you_mean
+from treesens.compiler.base.diagnostics import Code, Remedy, Span, did_you_mean
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.base.plugins import Plugin
 from treesens.compiler.model import CellEnsemble, Feature
@@ -267,8 +267,10 @@ class Scope:
             return self.aliases[name.text]
         if name.text not in self.points:
             remedy = did_you_mean(name.text, self.points)
-            if name.text in self.index:
-                remedy = f"for a feature write `{self.points[0]}.{name.span.text}`"
+            feature = did_you_mean(name.text, self.index)
+            if not isinstance(remedy, Remedy) and isinstance(feature, Remedy):
+                meant = f"{self.points[0]}.{name.span.text if name.text in self.index else feature.text}"
+                remedy = Remedy(f"for a feature write `{meant}`", meant)
             raise self.fail("E104", f"the query has no point `{name.text}`", name.span, remedy)
         return self.points.index(name.text)
 

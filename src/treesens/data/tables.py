@@ -28,7 +28,7 @@ import numpy as np
 
 from treesens.compiler.base.arrays import FloatArray
 from treesens.compiler.base.diagnostics import did_you_mean
-from treesens.compiler.base.files import open_regular
+from treesens.compiler.base.files import near_file, open_regular
 from treesens.compiler.base.floats import NumberType, float_of, is_decimal
 from treesens.compiler.base.packages import imported
 from treesens.compiler.model import Feature
@@ -316,7 +316,9 @@ def _read_file(path: Path, place: str) -> dict[str, Column]:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise DataError(
-            f"the data file cannot be read: {reason}", place=place, remedy="check the path and its permissions"
+            f"the data file cannot be read: {reason}",
+            place=place,
+            remedy=near_file(place) or "check the path and its permissions",
         ) from None
     if not head:
         raise DataError("the data file is empty", place=place)

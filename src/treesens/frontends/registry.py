@@ -15,7 +15,7 @@ from typing import Final
 
 from treesens.builtin import FORMATS as EXTENSIONS
 from treesens.builtin import has_extensions
-from treesens.compiler.base.files import open_regular
+from treesens.compiler.base.files import near_file, open_regular
 from treesens.compiler.base.folders import MOST_FILES, read_folder
 from treesens.compiler.base.plugins import Registry
 from treesens.errors import ModelError, UsageError
@@ -147,7 +147,7 @@ def _load_file(path: Path, name: str | None, trust_pickle: bool) -> LoadedModel:
             head = file.read(HEAD_BYTES)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise ModelError(f"the model file cannot be read: {reason}", place=place) from None
+        raise ModelError(f"the model file cannot be read: {reason}", place=place, remedy=near_file(path)) from None
     _refuse_hopeless(place, size, head)
     if is_pickle(head):
         if not trust_pickle:

@@ -273,3 +273,10 @@ def second_class_rules(link_cut: Fraction | None, wanted: int, factor: Fraction)
         first: Operator = ">=" if wanted == 1 else "<="
         rules.append(ClassRule({1: Fraction(1)}, first, share if wanted == 1 else 1 - share))
     return tuple(rules)
+
+
+def refused_probability(number: Fraction) -> Refusal:
+    """The refusal of a number that no probability of a score equals."""
+    percent = f"; {decimal(number)} % is {decimal(number / 100)}" if 1 < number < 100 else ""
+    message = f"the model predicts probabilities strictly between 0 and 1, never {decimal(number)}"
+    return message, f"use a number between 0 and 1{percent}"

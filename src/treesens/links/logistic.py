@@ -13,7 +13,7 @@ from treesens.compiler.model import Ensemble
 from treesens.compiler.query.bounds import LogRational
 from treesens.compiler.query.query import Summand
 from treesens.compiler.query.shares import Exponent, Probability
-from treesens.links.link import Link, Refusal, ScorePlace, decimal
+from treesens.links.link import Link, Refusal, ScorePlace, refused_probability
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,7 @@ class Logistic(Link):
         return LogRational.ln(number / (1 - number))
 
     def refuse_number(self, number: Fraction) -> Refusal | None:
-        if 0 < number < 1:
-            return None
-        message = f"a logistic model predicts strictly between 0 and 1, never {decimal(number)}"
-        return message, "use a number between 0 and 1"
+        return None if 0 < number < 1 else refused_probability(number)
 
     def summands(self, place: ScorePlace, output: int, factor: Fraction) -> tuple[Summand, ...]:  # noqa: ARG002
         return (Probability(factor, (Exponent((place.term(0, Fraction(-1)),)),)),)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from treesens.compiler.model import Ensemble
 from treesens.compiler.query.query import Summand
 from treesens.compiler.query.shares import Exponent, Probability
-from treesens.links.link import Link, Refusal, ScorePlace, decimal
+from treesens.links.link import Link, Refusal, ScorePlace, refused_probability
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,7 @@ class Softmax(Link):
         return wanted, False
 
     def refuse_number(self, number: Fraction) -> Refusal | None:
-        if 0 < number < 1:
-            return None
-        message = f"the model predicts strictly between 0 and 1, never {decimal(number)}"
-        return message, "use a number between 0 and 1"
+        return None if 0 < number < 1 else refused_probability(number)
 
     def summands(self, place: ScorePlace, output: int, factor: Fraction) -> tuple[Summand, ...]:
         mine = place.term(output, Fraction(-1))

@@ -16,7 +16,7 @@ from treesens.binder.terms import position_of_class
 from treesens.builtin import service
 from treesens.compiler.base.tolerance import Closeness
 from treesens.compiler.result import ObjectiveValue, Proof, Ranked, Result, RowCount, Verdict
-from treesens.grammar.printing.print_terms import formula_text
+from treesens.grammar.printing.print_terms import expression_text, formula_text
 from treesens.grammar.tree import ast
 from treesens.grammar.tree.node import nodes_in
 from treesens.records.answers import as_expected, found_record, points_of, scores_of, share_record
@@ -199,7 +199,7 @@ def _show_found(bound: ResolvedQuestion, result: Result) -> None:
             say(line)
     if result.objective is not None:
         o = result.objective
-        say_wrapped(f"  {o.sense} {_objective_word(bound, o.kind)}: {o.value:.6g} ({proved_words(o)}{by_pass(result)})")
+        say_wrapped(f"  {o.sense} {_objective_words(bound, o.kind)}: {o.value:.6g} ({proved_words(o)}{by_pass(result)})")
     if result.nearest is not None:
         n = result.nearest
         where = "is" if n.distance == 0 else f"lies {n.distance:.3g} away from"
@@ -224,11 +224,10 @@ def proved_words(objective: ObjectiveValue) -> str:
     return f"bound {objective.bound:.6g}, gap {objective.gap:.2g}: {end}"
 
 
-def _objective_word(bound: ResolvedQuestion, kind: str) -> str:
-    """The name of an objective's quantity: the raw score of a regressor is its value."""
-    ensembles = [bound.query.models[point.model].ensemble for point in bound.query.points]
-    plain = all(e.link.is_linear and e.n_outputs == 1 for e in ensembles)
-    return "value" if kind == "margin" and plain else kind
+def _objective_words(bound: ResolvedQuestion, kind: str) -> str:
+    """The objective as it is written in the question, or the kind of a quantity that the question leaves out."""
+    objective = bound.find.objective if isinstance(bound.find, ast.Find) else None
+    return kind if objective is None else expression_text(objective.expression)
 
 
 def _counted(count: RowCount) -> str:

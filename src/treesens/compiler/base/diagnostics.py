@@ -7,6 +7,7 @@ together.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -119,6 +120,26 @@ class Code:
         return self.code
 
 
+class Remedy(str):
+    """A remedy that an editor can apply: `text` replaces `wrong`, a part of the message's location (None: all of it), or the
+    text at `where`.
+    """
+
+    text: str
+    wrong: str | None
+    where: Span | None
+
+    def __new__(cls, words: str, text: str, wrong: str | None = None, where: Span | None = None) -> Remedy:
+        made = super().__new__(cls, words)
+        made.text, made.wrong, made.where = text, wrong, where
+        return made
+
+
+def write(text: str, where: Span | None = None) -> Remedy:
+    """The remedy to write a text in the place of the message's location, or of `where`."""
+    return Remedy(f"write `{text}`", text, where=where)
+
+
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
     """One message: a stable code, a sentence, its location, a remedy, and related locations (`related`)."""
@@ -129,6 +150,20 @@ class Diagnostic:
     remedy: str = ""
     severity: str = "error"
     related: tuple[Span, ...] = ()
+
+    @property
+    def fix(self) -> tuple[Span, str] | None:
+        """The edit that the remedy proposes: a location and the text that replaces it; None if there is no such edit."""
+        remedy, span = self.remedy, self.span
+        if not isinstance(remedy, Remedy) or span is None:
+            return None
+        if remedy.wrong is None:
+            return remedy.where or span, remedy.text
+        for spelled in (f"`{remedy.wrong}`", remedy.wrong):
+            found = re.search(rf"(?<!\w){re.escape(spelled)}(?!\w)", span.text)
+            if found is not None:
+                return Span(span.source, span.start + found.start(), span.start + found.end()), remedy.text
+        return None
 
     def render(self) -> str:
         span = None if self.span == NOWHERE else self.span
@@ -211,6 +246,6 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
         lowered = {n.lower(): n for n in names}
         near = [lowered[m] for m in difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=0.5)]
     if near and _means(name, near[0]):
-        return f"did you mean `{near[0]}`?"
+        return Remedy(f"did you mean `{near[0]}`?", near[0], wrong=name)
     shown = ", ".join(f"`{n}`" for n in names[:8])
     return f"known names: {shown}{', …' if len(names) > 8 else ''}" if names else ""

@@ -9,9 +9,11 @@ import stat
 from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
+from treesens.compiler.base.diagnostics import Remedy, did_you_mean
 from treesens.compiler.base.packages import PURPOSES, imported
 from treesens.errors import DataError, OverwriteError, TreesensError, UsageError
 
@@ -85,6 +87,19 @@ def open_regular(path: str | os.PathLike[str], *, own: bool = False) -> BinaryIO
     except BaseException:
         os.close(descriptor)
         raise
+
+
+def near_file(path: str | os.PathLike[str]) -> str:
+    """A remedy that suggests the file in the same folder with the most similar name; empty if no name is similar."""
+    try:
+        names = [entry.name for entry in islice(os.scandir(Path(path).parent), _MOST_NAMES)]
+    except (OSError, ValueError):
+        return ""
+    near = did_you_mean(Path(path).name, names)
+    return str(near) if isinstance(near, Remedy) and near.text != Path(path).name else ""
+
+
+_MOST_NAMES = 10_000
 
 
 def will_read_folder(path: str | os.PathLike[str]) -> None:

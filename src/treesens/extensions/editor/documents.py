@@ -22,8 +22,10 @@ from pygls.exceptions import JsonRpcException, JsonRpcInternalError, JsonRpcInva
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
-from treesens.compiler.base.diagnostics import Diagnostic
+from treesens.compiler.base.diagnostics import Diagnostic, Span
 from treesens.extensions.editor.reading import Library, Reader, span_text
+from treesens.grammar.printing.print_terms import name_text
+from treesens.grammar.tree import ast
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -173,4 +175,16 @@ def _diagnostic(lines: Lines, item: Diagnostic) -> types.Diagnostic:
     start, end = span_text(item.span, len(lines.text)) if item.span else (0, 0)
     message = f"{item.message}\nhelp: {item.remedy}" if item.remedy else item.message
     severity = _SEVERITY.get(item.severity, types.DiagnosticSeverity.Error)
-    return types.Diagnostic(range_of(lines, start, end), message, severity, item.code, source="treesens")
+    fix = None if item.fix is None else _edit(lines, *item.fix, named=getattr(item.remedy, "wrong", None) is not None)
+    return types.Diagnostic(range_of(lines, start, end), message, severity, item.code, source="treesens", data=fix)
+
+
+def _edit(lines: Lines, span: Span, text: str, *, named: bool) -> list[Any] | None:
+    """The quick fix of a message: its title, and the start, the end and the new text of the edit. A name is quoted if necessary.
+
+    None if the edit concerns another file.
+    """
+    if span.source.text != lines.text:
+        return None
+    text = name_text(ast.Name(text)) if named else text
+    return [f"Write {text} for {span.text}" if span.text else f"Write {text}", span.start, span.end, text]

@@ -2,14 +2,12 @@
 Server Protocol.
 
 Reading a file may take seconds (models are loaded, cavities computed), so files are read in a separate thread after a pause in
-typing, and outdated results are dropped. Requests are answered on a second thread. The quick fix for a message with "did you
-mean `age`?" replaces the unknown name with `age`.
+typing, and outdated results are dropped. Requests are answered on a second thread. A message whose remedy is an edit ("did you
+mean `age`?", "write `>=`") has a quick fix.
 """
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from typing import Final
 
 from lsprotocol import types
@@ -22,8 +20,6 @@ from treesens.extensions.editor.hover import card
 from treesens.extensions.editor.navigation import add_navigation
 from treesens.extensions.editor.reading import Library, Reader
 from treesens.grammar.printing.formatter import format_text
-from treesens.grammar.printing.print_terms import name_text
-from treesens.grammar.tree import ast
 
 _KINDS: Final[dict[ItemKind, types.CompletionItemKind]] = {
     "keyword": types.CompletionItemKind.Keyword,
@@ -32,10 +28,6 @@ _KINDS: Final[dict[ItemKind, types.CompletionItemKind]] = {
     "feature": types.CompletionItemKind.Field,
     "value": types.CompletionItemKind.EnumMember,
 }
-
-_MEANT: Final = re.compile(r"\bdid you mean `([^`\n]+)`\?")
-
-_NAMED: Final = re.compile(r"`([^`\n]+)`")
 
 
 def make_server(*, trust_pickle: bool = False) -> SensServer:
@@ -111,51 +103,14 @@ def make_server(*, trust_pickle: bool = False) -> SensServer:
 
 
 def _quick_fix(lines: Lines, uri: str, item: types.Diagnostic) -> types.CodeAction | None:
-    """The code action that a message proposes, if any."""
-    if item.source != "treesens":
+    """The code action for a message with an edit in its data (see `documents`), if any."""
+    if item.source != "treesens" or not isinstance(item.data, list | tuple):
         return None
-    start, end = (lines.offset(at.line, at.character) for at in (item.range.start, item.range.end))
-    fix = _fix_of(item.message, lines.text[start:end])
-    if fix is None:
-        return None
-    edit = types.TextEdit(range_of(lines, start + fix.start, start + fix.end), fix.text)
+    title, start, end, text = item.data
+    edit = types.TextEdit(range_of(lines, start, end), text)
     return types.CodeAction(
-        fix.title, types.CodeActionKind.QuickFix, [item], is_preferred=True, edit=types.WorkspaceEdit({uri: [edit]})
+        title, types.CodeActionKind.QuickFix, [item], is_preferred=True, edit=types.WorkspaceEdit({uri: [edit]})
     )
-
-
-@dataclass(frozen=True)
-class _Fix:
-    """The replacement for the characters from `start` to `end` of the marked text."""
-
-    title: str
-    start: int
-    end: int
-    text: str
-
-
-def _fix_of(message: str, marked: str) -> _Fix | None:
-    """The fix that a message about a marked text proposes: the similar name replaces the misspelt name. None if the message
-    proposes no fix, or if the name is not in the marked text.
-    """
-    meant = _MEANT.search(message)
-    if meant is None:
-        return None
-    for wrong in _NAMED.findall(message[: meant.start()]):
-        place = _place(wrong, marked)
-        if place is not None:
-            text = name_text(ast.Name(meant[1]))
-            return _Fix(f"Write {text} for {wrong}", *place, text)
-    return None
-
-
-def _place(name: str, marked: str) -> tuple[int, int] | None:
-    """The fix that a message about a marked text proposes: the similar name replaces the misspelt name."""
-    for spelled in (f"`{name}`", name):
-        found = re.search(rf"(?<!\w){re.escape(spelled)}(?!\w)", marked)
-        if found is not None:
-            return found.span()
-    return None
 
 
 def _item(lines: Lines, item: Item, rank: int) -> types.CompletionItem:

@@ -9,10 +9,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from treesens.compiler.base.diagnostics import Diagnostic, Source, Span
+from treesens.compiler.base.diagnostics import Diagnostic, Remedy, Source, Span, write
 from treesens.grammar.parsing.layout import (
     CLOSER,
     CLOSERS,
@@ -107,8 +106,79 @@ def _other_comment(stop: Stop) -> Diagnostic | None:
         pair = stop.tokens[max(first, 0) : first + 2]
         if [token.type for token in pair] == ["OVER", "OVER"] and pair[0].end_pos == pair[1].start_pos:
             where = span_of(stop.source, pair[0]).to(span_of(stop.source, pair[1]))
-            return Diagnostic("S001", "`//` does not start a comment", where, "a comment starts with `#`")
+            return Diagnostic("S001", "`//` does not start a comment", where, Remedy("a comment starts with `#`", "#"))
     return None
+
+
+_UNITS: Final = ("missing", "null", "none", "nan", "na", "empty")
+
+
+def _other_language(stop: Stop) -> Diagnostic | None:
+    """Constraints in the words of SQL and of programming languages."""
+    token, tokens, i = stop.token, stop.tokens, stop.index
+    if token is None or stop.previous is None:
+        return None
+    word, left = token.lower(), _left_side(stop)
+    message = f"unexpected `{token}`"
+    if word == "between" and "ORDER" in stop.fits:
+        ends = [str(t) for t in tokens[i + 1 : i + 4]]
+        spread = len(ends) == 3 and ends[1].lower() == "and"
+        interval = f"in [{ends[0]}, {ends[2]}]" if spread else "in [LOW, HIGH]"
+        remedy = f"write `{left} {interval}`"
+        where = stop.span.to(span_of(stop.source, tokens[i + 3])) if spread else stop.span
+        return Diagnostic("S001", message, stop.span, Remedy(remedy, interval, where=where) if spread else remedy)
+    if word == "is" and "ORDER" in stop.fits:
+        negated = i + 1 < len(tokens) and tokens[i + 1].lower() == "not"
+        last = tokens[min(i + 1 + negated, len(tokens) - 1)]
+        meant = f"{'' if negated else 'not '}present({left})"
+        if last.lower() in _UNITS:
+            where = Span(stop.source, stop.gap.end - len(left), last.end_pos or 0)
+            return Diagnostic("S001", message, stop.span, write(meant, where))
+        return Diagnostic("S001", message, stop.span, write("!=" if negated else "="))
+    if token.type in ("ORDER", "EQUAL") and stop.previous.type in ("AND", "OR"):
+        remedy = Remedy(f"repeat the left side: `{left} {token} ..`", f"{left} {token}")
+        return Diagnostic("S018", f"`{token}` has no left side", stop.span, remedy)
+    if token.type == "STRING" and stop.previous.type == "DOT":
+        return Diagnostic("S001", message, stop.span, Remedy(f"write `{left}{_name(token)}`", _name(token)))
+    if token.type == "DOT" and stop.previous.type == "STRING":
+        following = tokens[i + 1 : i + 2]
+        where = span_of(stop.source, stop.previous).to(span_of(stop.source, following[0]) if following else stop.span)
+        feature = ".".join(map(_name, [stop.previous, *following]))
+        return Diagnostic("S001", f"`{stop.previous}` is a string, and no point", where, write(feature))
+    if stop.previous.type in ("LPAR", "LSQB") and i > 1 and tokens[i - 2].type == "IN" and token.type == "STRING":
+        end = next((t for t in tokens[i:] if t.type in CLOSERS), tokens[-1])
+        where = span_of(stop.source, stop.previous).to(span_of(stop.source, end))
+        return Diagnostic("S001", f"{message}: the ends of an interval are numbers", where, write(f"{{{where.text[1:-1]}}}"))
+    if stop.fits == {"EACH"}:
+        return Diagnostic("S001", message, stop.span, Remedy(f"write `for each {token}`", f"each {token}"))
+    if stop.fits == {"FROM"} and token.type in ("EQUAL", "STRING"):
+        return Diagnostic("S001", message, stop.span, write("from" if token.type == "EQUAL" else f"from {token}"))
+    if token.type == "COMMA" and {"TOP", "EXPECT"} <= stop.fits and "_SEP" not in stop.fits:
+        if any(t.type in ("MAXIMIZE", "MINIMIZE") for t in tokens):
+            remedy = "add the quantities with `+`, or write a query for each"
+            return Diagnostic("S001", "a query has one objective", stop.span, remedy)
+    return None
+
+
+def _left_side(stop: Stop) -> str:
+    """The text before the unexpected token, back to the start of its comparison."""
+    start = stop.index
+    if stop.previous is not None and stop.previous.type in ("AND", "OR"):
+        start = next((i for i in range(start - 1, 0, -1) if stop.tokens[i].type in ("ORDER", "EQUAL")), start)
+    end = stop.tokens[start - 1].end_pos or 0
+    while start > 1 and stop.tokens[start - 1].type not in _BEFORE_SIDE and not starts_line(stop.tokens, start):
+        start -= 1
+    start += stop.tokens[start].type in _BEFORE_SIDE
+    return stop.source.text[stop.tokens[start].start_pos or 0 : end]
+
+
+_BEFORE_SIDE: Final = ("AND", "OR", "NOT", "IMPLIES", "THAT", "_SEP", "LPAR", "WHEN")
+
+
+def _name(token: Token) -> str:
+    """A name that is written as a string, as a name."""
+    text = token.strip('"')
+    return text if text.isidentifier() and text not in keywords() else f"`{text}`"
 
 
 def _decimal_comma(stop: Stop) -> Diagnostic | None:
@@ -128,7 +198,10 @@ def _decimal_comma(stop: Stop) -> Diagnostic | None:
     ):
         return None
     where = span_of(stop.source, before).to(span_of(stop.source, after))
-    return Diagnostic("S001", f"`{where.text}` is not a number", where, f"write a point: `{before}.{after}`")
+    remedy: str = Remedy(f"write a point: `{before}.{after}`", f"{before}.{after}")
+    if len(after) == 3:
+        remedy = f"write `{before}{after}`, or a point: `{before}.{after}`"
+    return Diagnostic("S001", f"`{where.text}` is not a number", where, remedy)
 
 
 def _bracket_not_closed(stop: Stop) -> Diagnostic | None:
@@ -202,6 +275,11 @@ def _misspelt_clause(stop: Stop) -> Diagnostic | None:
     if stop.index == 0:
         return None
     before = stop.tokens[stop.index - 1]
+    if before.type == "NAME" and before.lower() == "not":
+        return _misspelt(span_of(stop.source, before), str(before), "not")
+    if before.type == "NAME" and before.lower() == "if":
+        remedy = "write `CONSTRAINT implies CONSTRAINT`: `implies` stands for `then`"
+        return Diagnostic("S001", f"`{before}` does not start a constraint", span_of(stop.source, before), remedy)
     if before.type == "NAME" and starts_line(stop.tokens, stop.index - 1) and not stop.at_break:
         near = difflib.get_close_matches(before.lower(), [t.lower() for t in TAIL], 1, 0.7)
         if near:
@@ -210,7 +288,7 @@ def _misspelt_clause(stop: Stop) -> Diagnostic | None:
 
 
 def _misspelt(where: Span, text: str, meant: str) -> Diagnostic:
-    return Diagnostic("S015", f"unexpected `{text}`", where, f"did you mean `{meant}`?")
+    return Diagnostic("S015", f"unexpected `{text}`", where, Remedy(f"did you mean `{meant}`?", meant))
 
 
 def _declaration_in_line(stop: Stop) -> Diagnostic | None:
@@ -234,7 +312,7 @@ def _needs_backquotes(stop: Stop) -> Diagnostic | None:
         end += 1
     where = span_of(stop.source, previous).to(span_of(stop.source, stop.tokens[end - 1]))
     message = f"`{where.text}` is not a plain name (letters, digits and `_`)"
-    return Diagnostic("S017", message, where, f"put it in backquotes: `` `{where.text}` ``")
+    return Diagnostic("S017", message, where, Remedy(f"put it in backquotes: `` `{where.text}` ``", f"`{where.text}`"))
 
 
 def _missing_colon(stop: Stop) -> Diagnostic | None:
@@ -244,7 +322,8 @@ def _missing_colon(stop: Stop) -> Diagnostic | None:
     remedy = f"write `{stop.previous}:`"
     if stop.token is not None and stop.token.type == "NAME" and not stop.at_break:
         remedy += "; write a name that contains a space in backquotes"
-    return Diagnostic("S012", said, stop.gap if stop.at_break else stop.span, remedy)
+    remedied = Remedy(remedy, ":", where=stop.gap)
+    return Diagnostic("S012", said, stop.gap if stop.at_break else stop.span, remedied)
 
 
 def _other_such_that(stop: Stop) -> Diagnostic | None:
@@ -252,7 +331,7 @@ def _other_such_that(stop: Stop) -> Diagnostic | None:
     token = stop.token
     if token is None or not stop.fits & {"SUCH", "THAT"} or "NAME" in stop.fits or token.lower() not in _WHERE:
         return None
-    return Diagnostic("S013", f"`{token}` does not start the constraints", stop.span, "write `such that` instead")
+    return Diagnostic("S013", f"`{token}` does not start the constraints", stop.span, write("such that"))
 
 
 def _missing_such_that(stop: Stop) -> Diagnostic | None:
@@ -293,7 +372,11 @@ def _no_comparison(stop: Stop) -> Diagnostic | None:
     token = stop.token
     if stop.at_break or (token is not None and token.type in ("AND", "OR", "IMPLIES", "_SEP", *CLOSERS)):
         remedy = "add a comparison, for instance `>= 0.5`"
-        return Diagnostic("S032", "this constraint has no comparison", span_of(stop.source, stop.previous), remedy)
+        message, kinds = "this constraint has no comparison", [t.type for t in stop.tokens[: stop.index]]
+        if kinds[-4:-3] == ["EQUAL"] and kinds[-2:-1] == ["OR"]:
+            message = f"`{stop.previous}` is a value, not a constraint"
+            remedy = f"write `in {{{stop.tokens[stop.index - 3]}, {stop.previous}}}` in place of `=`"
+        return Diagnostic("S032", message, span_of(stop.source, stop.previous), remedy)
     return None
 
 
@@ -314,16 +397,16 @@ def _after_objective(stop: Stop) -> Diagnostic | None:
 def _missing_comma(stop: Stop) -> Diagnostic | None:
     token = stop.token
     if token is not None and "COMMA" in stop.fits and stop.brackets and (token.type in VALUES or is_name(token)):
-        return Diagnostic("S019", f"a comma is missing before `{token}`", stop.span, "separate the members with `,`")
+        remedy = Remedy("separate the members with `,`", ",", where=stop.gap)
+        return Diagnostic("S019", f"a comma is missing before `{token}`", stop.span, remedy)
     return None
 
 
 def _word_as_name(stop: Stop) -> Diagnostic | None:
     token = stop.token
     if token is not None and is_word(token) and "NAME" in stop.fits and not stop.at_break:
-        return Diagnostic(
-            "S016", f"`{token}` is a word of the language", stop.span, f"write `` `{token}` `` to use it as a name"
-        )
+        remedy = Remedy(f"write `` `{token}` `` to use it as a name", f"`{token}`")
+        return Diagnostic("S016", f"`{token}` is a word of the language", stop.span, remedy)
     return None
 
 
@@ -358,7 +441,7 @@ def _unknown_declaration(stop: Stop) -> Diagnostic | None:
         message = f"a declaration cannot start with `{stop.token}`"
     remedy = f"start the line with {', '.join(f'`{w}`' for w in DECLARATIONS[:-1])} or `for each`"
     if near:
-        remedy = f"did you mean `{near}`?"
+        remedy = Remedy(f"did you mean `{near}`?", near)
     elif stop.token == "/":
         remedy = "a comment starts with `#`"
     elif stop.token.type in ("FIND", "SENSITIVE", "COUNT"):
@@ -372,16 +455,13 @@ def _ends_before(stop: Stop) -> Diagnostic | None:
     remedy = "start a new line before it, or join the two with `and`"
     if stop.token.type == "COMMA":
         remedy = "separate constraints by `;`, by `and` or by a new line"
-        if stop.index > 1 and stop.tokens[stop.index - 2].type == "EXCEPT":
-            remedy = f"write several features in braces: `except {{{stop.previous}, ..}}`"
     return Diagnostic("S001", f"`{stop.token}` cannot continue the constraint", stop.span, remedy)
 
 
 def _percentage(stop: Stop) -> Diagnostic | None:
     if stop.token is None or stop.token.type != "PERCENT" or "NUMBER" not in stop.fits:
         return None
-    number = Decimal(str(stop.token).rstrip("% \t")).scaleb(-2)
-    return Diagnostic("S001", f"`{stop.token}` is a percentage", stop.span, f"write a number: `{number:f}`")
+    return Diagnostic("S001", f"`{stop.token}` is a percentage", stop.span, "write a whole number")
 
 
 def _unexpected(stop: Stop) -> Diagnostic:
@@ -401,6 +481,7 @@ def _listed(fits: frozenset[str]) -> str:
 _RULES: Final[tuple[Rule, ...]] = (
     _unknown_declaration,
     _other_comment,
+    _other_language,
     _decimal_comma,
     _bracket_not_opened,
     _empty_braces,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Literal, TypeVar, cast
 
 from lark import Token, Tree
 
-from treesens.compiler.base.diagnostics import did_you_mean
+from treesens.compiler.base.diagnostics import Remedy, did_you_mean
 from treesens.grammar.constructs.registry import functions
 from treesens.grammar.parsing.build_formulas import FormulaBuilder
 from treesens.grammar.parsing.build_terms import Branch, Child, Malformed, branches
@@ -30,7 +31,14 @@ class Builder(FormulaBuilder):
 
     def declaration(self, tree: Branch) -> ast.Declaration | None:
         """The node of one declaration, or None after a mistake."""
-        return self.attempt(lambda: self._declaration(tree))
+        self.percentages.clear()
+        node = self.attempt(lambda: self._declaration(tree))
+        for span in self.percentages if tree.data != "let" else ():
+            number = Decimal(span.text.rstrip("% \t")).scaleb(-2) if span.text[0] in "0123456789." else None
+            remedy = "a percentage is a probability; write a number"
+            text = "" if number is None else f"{number.normalize():f}"
+            self.fail("S001", f"`{span.text}` is a percentage", span, Remedy(f"{remedy}: `{text}`", text) if text else remedy)
+        return node
 
     def _declaration(self, tree: Branch) -> ast.Declaration:
         parts, span = branches(tree), self.span(tree)
@@ -314,7 +322,7 @@ class Builder(FormulaBuilder):
         if str(operator) not in ("<", "<=", ">", ">="):
             remedy = "write `<=`, `<`, `>=` or `>`"
             raise self.fail("S053", "a share is compared with a bound", self.span(operator), remedy)
-        number = self.percent(bound, 100) if isinstance(bound, Token) else self.number(bound)
+        number = self.probability(cast(Branch, bound))
         return ast.ExpectShare(cast("Literal['<', '<=', '>', '>=']", str(operator)), number, span=self.span(tree))
 
     def _check_share(
@@ -338,7 +346,7 @@ class Builder(FormulaBuilder):
         allowed = ("gap", "margin", "flip", "factor", "near", "top", "share", "expect")
         self._only(clauses, allowed, "the shorthand `sensitive`")
         numbers = {
-            key: self.number(cast(Branch, branches(clauses[key])[0]))
+            key: (self.probability if key == "gap" else self.number)(cast(Branch, branches(clauses[key])[0]))
             for key in ("gap", "margin", "factor")
             if key in clauses
         }

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Final, cast
 
 from lark import Tree
 
 from treesens.grammar.constructs.construct import Applied
 from treesens.grammar.constructs.registry import constructs, predicate
-from treesens.grammar.parsing.build_terms import Branch, Child, TermBuilder, branches
+from treesens.grammar.parsing.build_terms import Branch, Child, Malformed, TermBuilder, branches
 from treesens.grammar.tree import ast
+from treesens.grammar.tree.node import nodes_in
+
+
+_QUANTITIES: Final = (
+    *(ast.Prob, ast.Margin, ast.ValueOf, ast.ClassOf, ast.FeatureOf, ast.Likelihood, ast.Typicality, ast.Distance),
+    *(ast.Changes, Applied),
+)
 
 
 def _trees(children: list[Child]) -> list[Branch]:
@@ -20,6 +27,19 @@ class FormulaBuilder(TermBuilder):
     """Builds constraints; the kind of a comparison depends on its two sides."""
 
     def formula(self, tree: Branch) -> ast.Formula:
+        """The node of a constraint. Percentages are accepted if all its quantities are probabilities."""
+        known = len(self.percentages)
+        try:
+            node = self._formula(tree)
+        except Malformed:
+            del self.percentages[known:]
+            raise
+        quantities = {type(part) for part in nodes_in(node) if isinstance(part, _QUANTITIES)}
+        if quantities == {ast.Prob} and not isinstance(node, ast.And | ast.Or | ast.Implies):
+            del self.percentages[known:]
+        return node
+
+    def _formula(self, tree: Branch) -> ast.Formula:
         parts, span = branches(tree), self.span(tree)
         match tree.data:
             case "and":

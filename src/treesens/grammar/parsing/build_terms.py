@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, cast
 
 from lark import Token, Tree
 
-from treesens.compiler.base.diagnostics import Code, Diagnostics, Source, Span, did_you_mean
+from treesens.compiler.base.diagnostics import Code, Diagnostics, Remedy, Source, Span, did_you_mean, write
 from treesens.grammar.constructs.registry import functions, predicate
 from treesens.grammar.tree import ast
 from treesens.grammar.tree.words import NORMS, QUANTITIES, TYPICAL_WAYS
@@ -45,6 +45,7 @@ class TermBuilder:
         self.diagnostics = diagnostics
         self.numbers = numbers  # the names of numbers; None if an included file may declare more
         self.points: tuple[str, ...] = ()  # the points of the current query, for the remedies
+        self.percentages: list[Span] = []  # the percentages so far that are in the place of other numbers
 
     def fail(self, code: str | Code, message: str, span: Span, remedy: str = "") -> Malformed:
         """Records a mistake; the caller raises the returned exception."""
@@ -129,8 +130,8 @@ class TermBuilder:
         assert token is not None
         if token.type == "INF":
             return ast.Infinity(sign is not None, span=span)
-        value = self.exact(token)
-        return ast.Number(-value if sign is not None else value, span=span)
+        value = self._unsigned(token)
+        return value if sign is None else cast("ast.Number", self._negated(value, span))
 
     def number(self, tree: Branch) -> ast.Number:
         """A finite number."""
@@ -138,6 +139,20 @@ class TermBuilder:
         if isinstance(bound, ast.Infinity):
             raise self.fail("S005", "`inf` is not a number here", bound.span, "write a finite number")
         return bound
+
+    def _unsigned(self, token: Token) -> ast.Number:
+        """A number or a percentage, which is recorded: the caller knows whether it is a probability."""
+        if token.type != "PERCENT":
+            return ast.Number(self.exact(token), span=self.span(token))
+        self.percentages.append(self.span(token))
+        return self.percent(token, 100)
+
+    def probability(self, tree: Branch) -> ast.Number:
+        """A finite number that may be written as a percentage."""
+        known = len(self.percentages)
+        number = self.number(tree)
+        del self.percentages[known:]
+        return number
 
     def percent(self, child: Child, divisor: int = 1) -> ast.Number:
         """A percentage, divided by `divisor`."""
@@ -182,6 +197,10 @@ class TermBuilder:
         left, low, high, right = branches(tree)
         assert isinstance(low, Tree)
         assert isinstance(high, Tree)
+        names = [self.name(end) for end in (low, high) if end.data == "constant"]
+        if len(names) == 2 and self.numbers is not None and not self.numbers & {name.text for name in names}:
+            remedy = write(f"{{{', '.join(name.span.text for name in names)}}}")
+            raise self.fail("E121", f"no number is called `{names[0].text}`", self.span(tree), remedy)
         bounds = self.every(self.bound, [low, high])
         return ast.Interval(bounds[0], bounds[1], left == "(", right == ")", span=self.span(tree))
 
@@ -195,9 +214,7 @@ class TermBuilder:
             case "unsigned":
                 token = parts[0]
                 assert isinstance(token, Token)
-                return (
-                    ast.Infinity(False, span=span) if token.type == "INF" else ast.Number(self.exact(token), span=span)
-                )
+                return ast.Infinity(False, span=span) if token.type == "INF" else self._unsigned(token)
             case "feature_of":
                 return ast.FeatureOf(self.name(parts[0]), self.name(parts[1]), span=span)
             case "bare" | "word_as_name":
@@ -235,8 +252,9 @@ class TermBuilder:
         point = self.points[0] if self.points else "a"
         message = f"`{name.text}` does not belong to a point"
         near = did_you_mean(name.text, self.numbers or ())
-        remedy = f"for a feature write `{point}.{name.span.text}`"
-        return self.fail("S033", message, name.span, remedy + (f"; {near}" if near.startswith("did") else ""))
+        written = f"{point}.{name.span.text}"
+        near = f"; {near}" if near.startswith("did") else ""
+        return self.fail("S033", message, name.span, Remedy(f"for a feature write `{written}`{near}", written))
 
     def _negated(self, operand: ast.Expression, span: Span) -> ast.Expression:
         match operand:

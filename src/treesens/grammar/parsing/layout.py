@@ -24,12 +24,12 @@ CLOSER: Final = {"LPAR": ("RPAR", "RSQB"), "LSQB": ("RSQB", "RPAR"), "LBRACE": (
 """The closing brackets that fit an opening bracket; intervals mix round and square brackets."""
 
 CLOSERS: Final = ("RPAR", "RSQB", "RBRACE")
-VALUES: Final = ("NAME", "QUOTED", "STRING", "NUMBER", "INF")
+VALUES: Final = ("NAME", "QUOTED", "STRING", "NUMBER", "INF", "PERCENT")
 BROKEN: Final = "BROKEN"
 """The type of a token whose mistake has been reported already."""
 
 _STARTS: Final = (*VALUES, "LPAR", "MINUS", "NOT", "FUNCTION", "PREDICATE", BROKEN)
-_ENDS: Final = (*VALUES, *CLOSERS, "PERCENT", "CHOW_LIU", BROKEN)
+_ENDS: Final = (*VALUES, *CLOSERS, "CHOW_LIU", BROKEN)
 TAIL: Final = ("MAXIMIZE", "MINIMIZE", "TOP", "SHARE", "EXPECT")
 
 
@@ -77,7 +77,7 @@ def mark_names(tokens: list[Token]) -> list[Token]:
         on_line = token.line == before.line
         negates = token.type == "NOT" and index + 1 < len(marked) and may_start(marked, index + 1)
         negates = negates and marked[index + 1].line == token.line
-        as_value = before.type in _OPERATORS and on_line and token.type not in ("ROW", "INF") and is_word(token)
+        as_value = before.type in OPERATORS and on_line and token.type not in ("ROW", "INF") and is_word(token)
         as_value = as_value and not negates
         if after_dot or as_value or (before.type in ("EXCEPT", "OF") and is_word(token)):
             marked[index] = token.update(type="NAME")
@@ -123,8 +123,8 @@ _DEEPEST: Final = 64
 """Maximum number of brackets that are skipped after a call; the parser refuses deeper ones."""
 
 _CONTINUES: Final = ("ORDER", "EQUAL", "PLUS", "TIMES", "OVER", "IN", "COMMA")
-_OPERATORS: Final = ("ORDER", "EQUAL", "PLUS", "MINUS", "TIMES", "OVER")
-_BEFORE_QUANTITY: Final = (*_OPERATORS, "COMMA", "AVOID", "EXPECT", "MAXIMIZE", "MINIMIZE", "DOT")
+OPERATORS: Final = ("ORDER", "EQUAL", "PLUS", "MINUS", "TIMES", "OVER")
+_BEFORE_QUANTITY: Final = (*OPERATORS, "COMMA", "AVOID", "EXPECT", "MAXIMIZE", "MINIMIZE", "DOT")
 
 
 def declarations(tokens: list[Token]) -> list[list[Token]]:
@@ -179,4 +179,5 @@ def near_declaration(token: Token) -> str | None:
     """The declaration word most similar to a misspelt word."""
     if token.type != "NAME":
         return None
-    return next(iter(difflib.get_close_matches(token.lower(), DECLARATIONS, 1, 0.6)), None)
+    near = difflib.get_close_matches(token.lower(), DECLARATIONS, 1, 0.6)
+    return near[0] if near and 2 * len(near[0]) > len(token) else None

@@ -6,13 +6,15 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from treesens.compiler.base.diagnostics import Diagnostics, DiagnosticsError, Source, Span
-from treesens.compiler.base.files import open_regular
+from treesens.compiler.base.diagnostics import Diagnostics, DiagnosticsError, Remedy, Source, Span, write
+from treesens.compiler.base.files import near_file, open_regular
+from treesens.grammar.parsing import layout
 from treesens.grammar.tree import ast
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 LARGEST_FILE: Final = 10_000_000
 """Maximum number of bytes. Questions are short texts; a larger file is a data file passed by mistake."""
 
+_TABLES: Final = (".csv", ".tsv", ".csv.gz")
 _MOST_TOKENS: Final = 500_000
 _MOST_MESSAGES: Final = 100
 """Maximum number of syntax errors reported for each file."""
@@ -30,6 +33,7 @@ _TRANSLATED: Final = {
     **{"≤": ("ORDER", "<="), "≥": ("ORDER", ">="), "≠": ("ORDER", "!="), "&&": ("AND", "and"), "&": ("AND", "and")},
     **{"∧": ("AND", "and"), "||": ("OR", "or"), "|": ("OR", "or"), "∨": ("OR", "or"), "!": ("NOT", "not")},
     **{"¬": ("NOT", "not"), "×": ("TIMES", "*"), "·": ("TIMES", "*"), "→": ("IMPLIES", "implies")},
+    "->": ("IMPLIES", "implies"),
 }
 
 
@@ -63,7 +67,8 @@ def load(path: str | Path) -> Source:
                 content = file.read(LARGEST_FILE + 1)
     except OSError as error:
         reason = error.strerror or str(error)
-        diagnostics.error("S063", f"the file cannot be read: {reason}", nowhere, "check the path and its permissions")
+        remedy = near_file(path) or "check the path and its permissions"
+        diagnostics.error("S063", f"the file cannot be read: {reason}", nowhere, remedy)
     except ValueError as error:  # a path that contains NUL
         diagnostics.error("S063", f"the file cannot be read: {error}", nowhere, "check the path")
     if len(content) > LARGEST_FILE:
@@ -129,7 +134,7 @@ def parse_source(source: Source, diagnostics: Diagnostics) -> ast.File | None:
     """
     if not _is_text(source, diagnostics):
         return None
-    from treesens.grammar.parsing import layout, terminals
+    from treesens.grammar.parsing import terminals
     from treesens.grammar.parsing.build import Builder
     from treesens.grammar.parsing.recover import DeclarationParser
 
@@ -175,8 +180,12 @@ def parse_included(path: Path, included: Span, diagnostics: Diagnostics) -> ast.
 def _is_text(source: Source, diagnostics: Diagnostics) -> bool:
     if source.text.lstrip().startswith("{"):
         start = source.text.index("{")
-        remedy = 'name a model in a file of questions: `model m from "FILE"`'
+        remedy = f'name a model in a file of questions: `model m from "{source.name}"`'
         diagnostics.error("S011", "this file contains JSON, not questions", Span(source, start, start + 1), remedy)
+        return False
+    if source.name.endswith(_TABLES):
+        remedy = f'name a table in a file of questions: `data d from "{source.name}"`'
+        diagnostics.error("S011", "this file is a table, not questions", Span(source, 0, 0), remedy)
         return False
     nul = source.text.find("\0")
     if len(source.text) > LARGEST_FILE:
@@ -192,8 +201,6 @@ def _is_text(source: Source, diagnostics: Diagnostics) -> bool:
 def _repaired(source: Source, tokens: list[Token], diagnostics: Diagnostics) -> list[Token]:
     """The tokens. Every unreadable token is reported, then translated, dropped or marked as broken."""
     from treesens.grammar.messages.faults import span_of
-    from treesens.grammar.parsing.layout import BROKEN
-
     kept: list[Token] = []
     skipped_line = 0
     for token in tokens:
@@ -206,10 +213,20 @@ def _repaired(source: Source, tokens: list[Token], diagnostics: Diagnostics) -> 
             case "FOREIGN":
                 if str(token) not in _TRANSLATED:
                     diagnostics.error("S030", f"`{token}` is not an operator here", span, "write a product or a number")
-                    kept.append(token.update(type=BROKEN))
+                    kept.append(token.update(type=layout.BROKEN))
                     continue
                 kind, meant = _TRANSLATED[str(token)]
-                diagnostics.error("S030", f"`{token}` is written differently here", span, f"write `{meant}`")
+                if token == "|" and (bars := [one for one in tokens if one == "|" and one.line == token.line])[1:]:
+                    if token is bars[0]:
+                        where = span.to(span_of(source, bars[1]))
+                        inner, objective = where.text[1:-1], kept and kept[-1].type in ("MAXIMIZE", "MINIMIZE")
+                        remedy = Remedy("write `abs(..)`", f"abs({inner})")
+                        if objective:
+                            remedy = Remedy(f"write `{kept[-1]} {inner}`; the other direction is another query", inner)
+                        diagnostics.error("S030", "an absolute value between `|` and `|` is written differently here", where, remedy)
+                    kind = "LPAR" if token is bars[0] else "RPAR" if token is bars[1] else kind
+                else:
+                    diagnostics.error("S030", f"`{token}` is written differently here", span, write(meant))
                 kept.append(token.update(type=kind, value=meant))
             case "OPEN_QUOTE":
                 skipped_line = token.line or 0
@@ -217,11 +234,13 @@ def _repaired(source: Source, tokens: list[Token], diagnostics: Diagnostics) -> 
                 where = Span(source, span.start, span.start + 1)
                 remedy = f"write {token[0] if code == 'S004' else 'a backquote'} where it ends, on the same line"
                 diagnostics.error(code, f"this {what} is not closed", where, remedy)
-                kept.append(token.update(type=BROKEN))
+                kept.append(token.update(type=layout.BROKEN))
             case "BAD_NUMBER":
-                remedy = f"to use it as a name, put it in backquotes: `` `{token}` ``"
-                diagnostics.error("S005", f"`{token}` is neither a number nor a plain name", span, remedy)
-                kept.append(token.update(type=BROKEN))
+                message, remedy = f"`{token}` is neither a number nor a plain name", _quoted(token)
+                if kept and kept[-1].type in _BEFORE_NUMBER and (number := _number_meant(str(token))):
+                    message, remedy = f"`{token}` is not a number", number
+                diagnostics.error("S005", message, span, remedy)
+                kept.append(token.update(type=layout.BROKEN))
             case "SINGLE_QUOTED":
                 diagnostics.error("S002", "single quotes have no meaning here", span, _instead("'"))
                 kept.append(token.update(type="STRING"))
@@ -237,6 +256,24 @@ def _repaired(source: Source, tokens: list[Token], diagnostics: Diagnostics) -> 
             case _:
                 kept.append(token)
     return kept
+
+
+_BEFORE_NUMBER: Final = (*layout.OPERATORS, "LSQB", "LPAR", "COMMA", "GAP", "MARGIN", "FACTOR")
+
+
+def _quoted(token: str) -> Remedy:
+    return Remedy(f"to use it as a name, put it in backquotes: `` `{token}` ``", f"`{token}`")
+
+
+def _number_meant(text: str) -> str:
+    """The remedy for `50k`, `50_000` and `1e` in the place of a number; empty for other texts."""
+    if re.fullmatch(r"[\d.]+[eE]", text):
+        return f"an exponent needs digits: `{text}3`"
+    found = re.fullmatch(r"([\d_]+(?:\.\d+)?)([kKmM]?)", text)
+    if found is None:
+        return ""
+    value = Fraction(found[1].replace("_", "")) * {"": 1, "k": 1_000, "m": 1_000_000}[found[2].lower()]
+    return write(f"{float(value):.15g}" if value.denominator > 1 else str(value))
 
 
 def _described(character: str) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from treesens.grammar.parsing import layout
 from treesens.grammar.parsing.parser import parse_tree
 from treesens.grammar.tree import ast
+from treesens.grammar.tree.node import nodes_in
 
 if TYPE_CHECKING:
     from lark import Token
@@ -27,6 +28,10 @@ _UNIT: Final = 2
 
 def format_text(text: str, name: str = "<query>") -> str:
     """The text in canonical layout. Raises `DiagnosticsError` for an invalid text: files are never formatted in part."""
+    tree = parse_tree(text, name)
+    sets = [node.span for node in nodes_in(tree) if isinstance(node, ast.Features) and len(node.names) > 1]
+    for span in reversed([span for span in sets if not span.text.startswith("{")]):
+        text = f"{text[: span.start]}{{{span.text}}}{text[span.end :]}"
     tree = parse_tree(text, name)
     from treesens.grammar.parsing import terminals
 

@@ -69,7 +69,7 @@ def number_text(number: ast.Number | ast.Whole | ast.Constant) -> str:
     """A number, or the name of a number in an unexpanded tree."""
     if isinstance(number, ast.Constant):
         sign = "-" if number.factor < 0 else ""
-        return f"{sign}{point_name_text(number.name)}"
+        return f"{sign}{point_name_text(number.name)}" + (" %" if abs(number.factor) != 1 else "")
     return decimal(Fraction(number.value))
 
 
@@ -197,7 +197,7 @@ def _sum(terms: tuple[ast.Expression, ...]) -> str:
             case ast.Negate(operand):
                 text += f" - {_operand(operand, ast.Sum)}"
             case ast.Constant(name, factor) if factor < 0:
-                text += f" - {point_name_text(name)}"
+                text += f" - {number_text(ast.Constant(name, -factor))}"
             case _:
                 text += f" + {_operand(term, ast.Sum)}"
     return text

@@ -210,8 +210,7 @@ def _tail(top: ast.Top | None, share: ast.Name | None, expect: ast.Expect | ast.
         case ast.Expect(verdict):
             parts.append(f"expect {verdict}")
         case ast.ExpectShare(operator, bound):
-            percent = " %" if isinstance(bound, ast.Constant) and abs(bound.factor) != 1 else ""
-            parts.append(f"expect share {operator} {number_text(bound)}{percent}")
+            parts.append(f"expect share {operator} {number_text(bound)}")
     return parts
 
 
