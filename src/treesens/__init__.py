@@ -68,7 +68,7 @@ def __getattr__(name: str) -> Any:
         if call is not None:
             globals()[name] = call
             return call
-    raise AttributeError(f"module 'treesens' has no attribute {name!r}")
+    raise import_module("treesens.compiler.base.diagnostics").no_attribute("module 'treesens'", name, __all__)
 
 
 def __dir__() -> list[str]:

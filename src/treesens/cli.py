@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import re
 import sys
 import threading
 from contextlib import suppress
@@ -150,6 +151,20 @@ def check_schedule() -> None:
         ) from error
 
 
+def _about_extra(message: str, words: list[str]) -> str:
+    """A remedy for an argument too many: a list with spaces, or a value after an option that has none."""
+    found = re.search(r"unexpected extra argument \((.+)\)", message)
+    at = words.index(found[1]) if found is not None and found[1] in words[1:] else 0
+    before = words[at - 1] if at else ""
+    if before.endswith(","):
+        return f"\n  help: write lists without spaces, or in quotes: {before}{words[at]} (not `{before} {words[at]}`)"
+    if before.startswith("--"):
+        return f"\n  help: {before} has no value" + (
+            f"; write > {words[at]} to save the output" if "json" in before else ""
+        )
+    return ""
+
+
 def main(args: list[str] | None = None) -> Any:
     """Runs a command; errors become the exit codes of docs/cli.md, never a traceback."""
     gc.set_threshold(COLLECT_EVERY)
@@ -168,6 +183,7 @@ def main(args: list[str] | None = None) -> Any:
             _leave_at_once()
         sys.exit(INTERRUPTED)
     except click.UsageError as error:
+        error.message += _about_extra(error.message, sys.argv[1:] if args is None else args)
         error.show()
         sys.exit(1)
     except click.ClickException as error:

@@ -47,7 +47,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 def _told(kind: str, entry: dict[str, str], world: dict[str, Any]) -> str:
     """The message about a mistake; a mistake without a message fails."""
     if kind == "python":
-        with pytest.raises((ts.errors.TreesensError, AttributeError, TypeError)) as raised:
+        with pytest.raises((ts.errors.TreesensError, AttributeError, KeyError, TypeError)) as raised:
             eval(entry["python"], dict(world))
         return str(raised.value)
     words = shlex.split(entry.get("command", "check bad/q.sens"))

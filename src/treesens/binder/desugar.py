@@ -288,5 +288,7 @@ class _Writer:
     def _below_half(self, number: ast.Number) -> ast.Number:
         if not 0 < number.value < Fraction(1, 2):
             remedy = "use a number such as 0.1; for raw scores, write `margin M` instead"
+            if 1 <= number.value < 50:
+                remedy += f"; {float(number.value):g} % is {float(number.value) / 100:g}"
             raise self.found.fail("E212", "a gap of probabilities must be above 0 and below 0.5", number.span, remedy)
         return number

@@ -17,8 +17,8 @@ from treesens.binder.mixed_sums import is_mixed, mixed_objective, remedy_for_mix
 from treesens.binder.scope import Pending, Scope
 from treesens.binder.scores import Chances, chances_of, probability_sum, raw_sums
 from treesens.binder.terms import (
-    Affine,
     AbsoluteAtom,
+    Affine,
     ChangesAtom,
     DistanceAtom,
     FeatureAtom,

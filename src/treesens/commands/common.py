@@ -50,7 +50,11 @@ class Number(click.FloatRange):
         known = not isinstance(value, str) or float_of(value) is not None
         number = float(super().convert(value, param, ctx)) if known else math.nan
         if math.isnan(number):
-            self.fail(f"`{value}` is not a number", param, ctx)
+            unit = re.fullmatch(r"([\d.]+) ?(s|m|h)[a-z]*", str(value))
+            seconds = (
+                (float_of(unit[1]) or 0) * {"s": 1, "m": 60, "h": 3600}[unit[2]] if unit and self is SECONDS else 0
+            )
+            self.fail(f"`{value}` is not a number" + (f"; write seconds: {seconds:g}" if seconds else ""), param, ctx)
         return number
 
 

@@ -20,7 +20,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from treesens.compiler.base.arrays import BoolArray
 from treesens.compiler.base.budget import OutOfTime, check_in
-from treesens.compiler.base.diagnostics import did_you_mean
+from treesens.compiler.base.diagnostics import Remedy, did_you_mean
 from treesens.compiler.ir import Module
 from treesens.compiler.ir.module import ModuleSize
 from treesens.compiler.ir.text import digest, print_module
@@ -294,9 +294,10 @@ def pass_class(name: str) -> Any:
     try:
         kind = PASSES.get(name)
     except PipelineError as error:
-        remedy = (
-            f"{error.remedy}; or a pipeline: {', '.join(PIPELINES)}" if name not in PASSES.names() else error.remedy
-        )
+        known, remedy = PASSES.names(), error.remedy
+        if name not in known:
+            near = did_you_mean(name, [*known, *PIPELINES])
+            remedy = near if isinstance(near, Remedy) else f"{remedy}; or a pipeline: {', '.join(PIPELINES)}"
         raise PipelineError(error.message, remedy=remedy) from None
     if not (isinstance(kind, type) and is_dataclass(kind) and hasattr(kind, "run") and hasattr(kind, "relation")):
         raise PipelineError(f"the plug-in pass `{name}` is not a pass class", remedy="see docs/extending.md")

@@ -365,7 +365,7 @@ def _read_frame(frame: Any, place: str) -> dict[str, Column]:
         data = nw.from_native(frame, eager_only=True)
     except TypeError:
         kind = f"{type(frame).__module__}.{type(frame).__qualname__}"
-        remedy = "pass a pandas, polars or pyarrow table, or a path"
+        remedy = "pass a DataFrame of pandas or polars, a pyarrow table, or a path"
         if isinstance(frame, np.ndarray):
             remedy = "an array has no column names: pandas.DataFrame(array, columns=[..]) adds them"
         raise DataError(f"an object of type {kind} is not a data frame", remedy=remedy) from None

@@ -130,9 +130,11 @@ def _protected(value: Any, ensemble: Ensemble, place: str) -> tuple[str, ...]:
 
 
 def _classes(value: Any, ensemble: Ensemble, place: str) -> dict[str, str]:
-    remedy = 'write classes = {0 = "granted", 1 = "refused"}'
+    remedy = 'write classes = {0 = "granted", 1 = "refused"}' if place else 'pass classes={0: "granted", 1: "refused"}'
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value.values()):
-        raise UsageError("`classes` names no classes", place=place, remedy=remedy)
+        raise UsageError(
+            f"`classes` is {value!r:.60}, which does not name the classes by their labels", place=place, remedy=remedy
+        )
     named = {str(label): name for label, name in value.items()}
     known = [str(label) for label in ensemble.classes]
     for label, name in named.items():
@@ -149,9 +151,11 @@ def _favourable(value: Any, classes: Mapping[str, str], ensemble: Ensemble, plac
         return None
     labels = {str(label): str(label) for label in ensemble.classes} | {name: label for label, name in classes.items()}
     if isinstance(value, bool) or not isinstance(value, str | int) or str(value) not in labels:
+        remedy = did_you_mean(str(value), labels)
+        if isinstance(value, str) and not classes and len(labels) == 2:
+            named = 'classes = {{0 = "{}", ..}}' if place else 'classes={{0: "{}", ..}}'
+            remedy += f"; to use a name, state {named.format(value)}"
         raise UsageError(
-            f"`favourable` is {value!r:.60}, which is not a class of the model",
-            place=place,
-            remedy=did_you_mean(str(value), labels),
+            f"`favourable` is {value!r:.60}, which is not a class of the model", place=place, remedy=remedy
         )
     return labels[str(value)]

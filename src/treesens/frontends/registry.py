@@ -40,6 +40,10 @@ UNFORESEEN = (ArithmeticError, AssertionError, AttributeError, LookupError, Recu
 """Python's errors for values of unexpected kinds; the file is refused as damaged."""
 
 
+_OTHER_FILES: Final = {
+    **dict.fromkeys((".csv", ".tsv", ".parquet"), ("a table", "pass the model first, and this table as --data {}")),
+    ".sens": ("a file of questions", "answer them with `treesens check {}`"),
+}
 _OF_OUTPUT = re.compile(r"output \d+ of ")
 
 
@@ -120,7 +124,15 @@ def load(source: object, format: str | None = None, *, trust_pickle: bool = Fals
             if isinstance(candidate, OutputFrontend):
                 return candidate.output_of_object(source, output)
             return choose_output(candidate.from_object(source), output)
+    if isinstance(source, type):
+        raise ModelError(
+            f"{source.__name__} is a class, not a fitted model", remedy="pass an object that has been fitted"
+        )
     kind = f"{type(source).__module__}.{type(source).__qualname__}"
+    if hasattr(source, "columns") and hasattr(source, "shape"):
+        raise ModelError(
+            f"an object of type {kind} is a table, not a model", remedy="pass the model first: (model, data)"
+        )
     raise ModelError(
         f"an object of type {kind} is not a model of a known library",
         remedy=f"pass a fitted model or a path; known: {', '.join(frontend_names())}",
@@ -269,6 +281,9 @@ def _sniff(place: str, head: bytes) -> Frontend:
     if matching:
         names = " or ".join(candidate.name for candidate in matching)
         raise ModelError(f"the file may be a model of {names}", place=place, remedy="name the format: --format NAME")
+    if (suffix := Path(place).suffix.lower()) in _OTHER_FILES:
+        what, remedy = _OTHER_FILES[suffix]
+        raise ModelError(f"the file is {what}, not a model", place=place, remedy=remedy.format(place))
     raise ModelError(
         "the file is not a model of a known format", place=place, remedy=f"known formats: {', '.join(frontend_names())}"
     )

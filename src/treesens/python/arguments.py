@@ -37,13 +37,23 @@ ALIASES: Mapping[str, str] = {
 """Argument names of other tools and earlier versions, each with the present argument, for every call that has this argument."""
 
 
+MEANT: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("X", "df", "frame", "dataset", "table"), ("data",)),
+    **dict.fromkeys(("y", "labels"), ("label",)),
+    **dict.fromkeys(("feature", "columns", "protected", "sensitive"), ("vary", "features")),
+}
+"""Argument names that users of other tools try, with the arguments to propose; their values may need a change."""
+
+
 def renamed(call: str, given: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
     """Named arguments under their present names. Raises ArgumentsError for an unknown name or an argument passed twice."""
     found: dict[str, Any] = {}
     for name, value in given.items():
         own = name if name in known else ALIASES.get(name, name)
         if own not in known:
-            raise ArgumentsError(f"{call}() has no argument `{name}`", remedy=did_you_mean(name, known))
+            meant = next((one for one in MEANT.get(name, ()) if one in known), None)
+            remedy = did_you_mean(name, known) if meant is None else f"did you mean `{meant}`?"
+            raise ArgumentsError(f"{call}() has no argument `{name}`", remedy=remedy)
         if own in found:
             raise ArgumentsError(f"{call}() has `{own}` twice", remedy=f"`{name}` is the same argument: leave it out")
         found[own] = value

@@ -10,6 +10,7 @@ from treesens.backends.base import Artifact, Backend, Proof
 from treesens.binder.file import ResolvedQuestion
 from treesens.builtin import has_extensions, service
 from treesens.compiler.base.arrays import BoolArray
+from treesens.compiler.base.diagnostics import Suggesting
 from treesens.compiler.ir import Bool, Linear, Module
 from treesens.compiler.legalise import rounding, rows
 from treesens.compiler.legalise.rounding import MARGIN
@@ -31,7 +32,7 @@ _FORMULA = re.compile(r"^    ([a-zA-Z-]+(?: block)?)\s{2,}(.+)$", re.MULTILINE)
 _BLOCKS = {"Order": "order block", "ExactlyOne": "exactly-one block"}
 
 
-class InNotebook:
+class InNotebook(Suggesting):
     """An object that notebooks show as HTML, if the extension for notebooks is installed."""
 
     def _repr_html_(self) -> str | None:

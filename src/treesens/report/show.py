@@ -199,7 +199,9 @@ def _show_found(bound: ResolvedQuestion, result: Result) -> None:
             say(line)
     if result.objective is not None:
         o = result.objective
-        say_wrapped(f"  {o.sense} {_objective_words(bound, o.kind)}: {o.value:.6g} ({proved_words(o)}{by_pass(result)})")
+        say_wrapped(
+            f"  {o.sense} {_objective_words(bound, o.kind)}: {o.value:.6g} ({proved_words(o)}{by_pass(result)})"
+        )
     if result.nearest is not None:
         n = result.nearest
         where = "is" if n.distance == 0 else f"lies {n.distance:.3g} away from"

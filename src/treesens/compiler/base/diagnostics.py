@@ -10,6 +10,7 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from treesens.errors import QueryError
 from treesens.visible import visible
@@ -249,3 +250,26 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
         return Remedy(f"did you mean `{near[0]}`?", near[0], wrong=name)
     shown = ", ".join(f"`{n}`" for n in names[:8])
     return f"known names: {shown}{', …' if len(names) > 8 else ''}" if names else ""
+
+
+def no_attribute(owner: str, name: str, known: Iterable[str]) -> AttributeError:
+    """The error for an unknown attribute, which proposes the nearest public one."""
+    meant = (
+        ""
+        if name.startswith("_")
+        else did_you_mean(MEANT_ATTRIBUTES.get(name, name), [k for k in known if k[:1] != "_"])
+    )
+    return AttributeError(f"{owner} has no attribute {name!r}" + (f"; {meant}" if isinstance(meant, Remedy) else ""))
+
+
+MEANT_ATTRIBUTES = {"witness": "pair", "points": "pair", "status": "verdict", "to_frame": "frame", "df": "frame"}
+"""Attributes of results that users of other tools try, with ours."""
+
+
+class Suggesting:
+    """A result whose unknown attributes raise an error that proposes the nearest known one."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            raise no_attribute(f"{type(self).__name__!r} object", name, [*dir(type(self)), *vars(self)])

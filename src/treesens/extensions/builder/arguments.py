@@ -33,7 +33,7 @@ def wrong(argument: str, wanted: str, given: object, remedy: str = "") -> UsageE
 def name_of(value: object, argument: str) -> ast.Name:
     """A name that a text can contain, on one line and without backquotes."""
     if not isinstance(value, str):
-        raise wrong(argument, "a name", value, "write the name as a string")
+        raise wrong(argument, "a name", value, f'write the name as a string, e.g. {argument}="sex"')
     if not value or any(c in value for c in "`\n\0"):
         raise wrong(argument, "a name that a text can contain", value, "names are not empty and have no backquotes")
     return ast.Name(value)
@@ -45,7 +45,7 @@ def given_name_of(value: object, argument: str) -> ast.Name:
     A question may use a name with a backquote or a line break, but such a question cannot be printed.
     """
     if not isinstance(value, str):
-        raise wrong(argument, "a name", value, "write the name as a string")
+        raise wrong(argument, "a name", value, f'write the name as a string, e.g. {argument}="sex"')
     return ast.Name(value)
 
 
@@ -55,7 +55,7 @@ def names_of(value: object, argument: str) -> tuple[ast.Name, ...]:
         return (given_name_of(value, argument),)
     names = tuple(given_name_of(item, f"{argument}[{i}]") for i, item in enumerate(value))
     if not names:
-        raise UsageError(f"`{argument}` names nothing", remedy="pass at least one name")
+        raise UsageError(f"`{argument}` names no feature", remedy=f'pass at least one name, e.g. {argument}="sex"')
     return names
 
 

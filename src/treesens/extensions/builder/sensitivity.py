@@ -7,6 +7,8 @@ from typing import Literal, Unpack
 
 from treesens.errors import UsageError
 from treesens.extensions import builder as query
+from treesens.extensions.builder.arguments import names_of, word_of
+from treesens.grammar.tree.words import NEARNESS
 from treesens.python.answer import Answer
 from treesens.python.arguments import Data, Model, public, with_options
 from treesens.python.questions import answer_declared, load
@@ -39,6 +41,9 @@ def sensitivity(
         raise UsageError(
             "`near` steers towards data, and `data` is not passed", remedy="pass a path or a frame as `data`"
         )
+    if near is not None:
+        word_of(near, NEARNESS, "near")
+    names_of(vary, "vary")
     loaded = load(model)
     if len(loaded.ensemble.classes) > 2:
         raise UsageError(

@@ -180,7 +180,7 @@ def _diagnostic(lines: Lines, item: Diagnostic) -> types.Diagnostic:
 
 
 def _edit(lines: Lines, span: Span, text: str, *, named: bool) -> list[Any] | None:
-    """The quick fix of a message: its title, and the start, the end and the new text of the edit. A name is quoted if necessary.
+    """The quick fix of a message: its title, and the start, end and new text of the edit. A name is quoted if necessary.
 
     None if the edit concerns another file.
     """

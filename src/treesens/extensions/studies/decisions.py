@@ -84,10 +84,13 @@ class Around:
         high, low = self.centre + size, self.centre - size
         inside = low >= 0 and high <= 1 if self.ensemble.n_outputs > 1 else low > 0 and high < 1
         if not inside:
+            percent = f"; {_text(size)} % is {_text(size / 100)}" if 1 <= size < 50 else ""
+            percent += f"; for one gap, write 0.{size} and not 0,{size}" if percent and size.denominator == 1 else ""
             raise UsageError(
                 f"a gap of {_text(size)} around {_text(self.centre)} needs probabilities of {_text(high)} and "
                 f"{_text(low)}, and the model never gives both",
-                remedy=f"a gap lies below {_text(min(self.centre, 1 - self.centre))} here; 0 means any change of the decision",
+                remedy=f"a gap lies below {_text(min(self.centre, 1 - self.centre))} here; 0 means any change of the decision"
+                + percent,
             )
 
     def words(self, size: Fraction) -> str:

@@ -140,7 +140,10 @@ def favourable_class(ensemble: Ensemble, name: str | None, meaning: Meaning = NO
             remedy=f'add --favourable, one of {", ".join(classes)}, or write favourable = "{known[0]}" into treesens.toml',
         )
     if name not in known:
-        raise UsageError(f"the model has no class `{name}`", remedy=did_you_mean(name, [*known, *called]))
+        remedy = did_you_mean(name, [*known, *called])
+        if not called:
+            remedy += f'; to use a name, write classes = {{{known[0]} = "{name}", ..}} into treesens.toml'
+        raise UsageError(f"--favourable: the model has no class `{name}`", remedy=remedy)
     return known.index(name)
 
 

@@ -101,6 +101,8 @@ class XGBoostFrontend:
                 place=f"<{type(obj).__name__}>.missing",
                 remedy="replace that value with NaN in the data and set missing=nan",
             )
+        if isinstance(obj, xgboost.XGBModel) and not obj.__sklearn_is_fitted__():
+            raise ModelError("the model has not been fitted", place=f"<{type(obj).__name__}>", remedy="fit it first")
         booster = obj.get_booster()
         best = booster.attributes().get("best_iteration")
         rounds = int(best) + 1 if best is not None else None

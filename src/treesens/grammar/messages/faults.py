@@ -148,15 +148,17 @@ def _other_language(stop: Stop) -> Diagnostic | None:
     if stop.previous.type in ("LPAR", "LSQB") and i > 1 and tokens[i - 2].type == "IN" and token.type == "STRING":
         end = next((t for t in tokens[i:] if t.type in CLOSERS), tokens[-1])
         where = span_of(stop.source, stop.previous).to(span_of(stop.source, end))
-        return Diagnostic("S001", f"{message}: the ends of an interval are numbers", where, write(f"{{{where.text[1:-1]}}}"))
+        return Diagnostic(
+            "S001", f"{message}: the ends of an interval are numbers", where, write(f"{{{where.text[1:-1]}}}")
+        )
     if stop.fits == {"EACH"}:
         return Diagnostic("S001", message, stop.span, Remedy(f"write `for each {token}`", f"each {token}"))
     if stop.fits == {"FROM"} and token.type in ("EQUAL", "STRING"):
         return Diagnostic("S001", message, stop.span, write("from" if token.type == "EQUAL" else f"from {token}"))
-    if token.type == "COMMA" and {"TOP", "EXPECT"} <= stop.fits and "_SEP" not in stop.fits:
-        if any(t.type in ("MAXIMIZE", "MINIMIZE") for t in tokens):
-            remedy = "add the quantities with `+`, or write a query for each"
-            return Diagnostic("S001", "a query has one objective", stop.span, remedy)
+    objective = any(t.type in ("MAXIMIZE", "MINIMIZE") for t in tokens)
+    if token.type == "COMMA" and {"TOP", "EXPECT"} <= stop.fits and "_SEP" not in stop.fits and objective:
+        remedy = "add the quantities with `+`, or write a query for each"
+        return Diagnostic("S001", "a query has one objective", stop.span, remedy)
     return None
 
 

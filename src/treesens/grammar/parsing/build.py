@@ -37,7 +37,9 @@ class Builder(FormulaBuilder):
             number = Decimal(span.text.rstrip("% \t")).scaleb(-2) if span.text[0] in "0123456789." else None
             remedy = "a percentage is a probability; write a number"
             text = "" if number is None else f"{number.normalize():f}"
-            self.fail("S001", f"`{span.text}` is a percentage", span, Remedy(f"{remedy}: `{text}`", text) if text else remedy)
+            self.fail(
+                "S001", f"`{span.text}` is a percentage", span, Remedy(f"{remedy}: `{text}`", text) if text else remedy
+            )
         return node
 
     def _declaration(self, tree: Branch) -> ast.Declaration:

@@ -12,7 +12,6 @@ from treesens.grammar.parsing.build_terms import Branch, Child, Malformed, TermB
 from treesens.grammar.tree import ast
 from treesens.grammar.tree.node import nodes_in
 
-
 _QUANTITIES: Final = (
     *(ast.Prob, ast.Margin, ast.ValueOf, ast.ClassOf, ast.FeatureOf, ast.Likelihood, ast.Typicality, ast.Distance),
     *(ast.Changes, Applied),

@@ -201,6 +201,7 @@ def _is_text(source: Source, diagnostics: Diagnostics) -> bool:
 def _repaired(source: Source, tokens: list[Token], diagnostics: Diagnostics) -> list[Token]:
     """The tokens. Every unreadable token is reported, then translated, dropped or marked as broken."""
     from treesens.grammar.messages.faults import span_of
+
     kept: list[Token] = []
     skipped_line = 0
     for token in tokens:
@@ -223,7 +224,9 @@ def _repaired(source: Source, tokens: list[Token], diagnostics: Diagnostics) -> 
                         remedy = Remedy("write `abs(..)`", f"abs({inner})")
                         if objective:
                             remedy = Remedy(f"write `{kept[-1]} {inner}`; the other direction is another query", inner)
-                        diagnostics.error("S030", "an absolute value between `|` and `|` is written differently here", where, remedy)
+                        diagnostics.error(
+                            "S030", "an absolute value between `|` and `|` is written differently here", where, remedy
+                        )
                     kind = "LPAR" if token is bars[0] else "RPAR" if token is bars[1] else kind
                 else:
                     diagnostics.error("S030", f"`{token}` is written differently here", span, write(meant))

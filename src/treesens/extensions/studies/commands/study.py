@@ -107,7 +107,7 @@ def _told_apart(study: Study[Any, Any], given: dict[str, Any]) -> dict[str, Any]
             raise UsageError("no table is given", remedy=f"name a CSV or Parquet file: {usage}")
         return given
     if given["data"] is not None:
-        raise UsageError("the table is given twice", remedy=f"leave out `{second}`, or --data")
+        raise click.UsageError(f"the table is given twice: --data, and an unexpected extra argument ({second})")
     models = [is_model(path, given["form"]) for path in (first, second)]
     if models[0] == models[1] and first.exists() and second.exists():
         both = "both files are models" if models[0] else "neither file is a model of a known format"

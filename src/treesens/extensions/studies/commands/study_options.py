@@ -159,13 +159,24 @@ def sizes_of(texts: list[str], flag: str) -> tuple[str, ...]:
     return tuple(texts)
 
 
+def fraction_or_none(text: str) -> Fraction | None:
+    """The exact number that a text states, or None."""
+    try:
+        return fraction_of(text)
+    except (ValueError, ZeroDivisionError):
+        return None
+
+
 def number_of(text: str, flag: str) -> Fraction:
     """The exact number that a text states. Raises UsageError if the text is not a number, or outside the range of float64."""
     try:
         number = fraction_of(text)
         float(number)
     except (ValueError, ZeroDivisionError):
-        raise UsageError(f"{flag}: `{text}` is not a number", remedy="write e.g. 0.1") from None
+        remedy = "write e.g. 0.1"
+        if text.endswith("%") and (share := fraction_or_none(text.rstrip("% "))) is not None:
+            remedy += f"; {text.rstrip('% ')} % is {float(share / 100):g}"
+        raise UsageError(f"{flag}: `{text}` is not a number", remedy=remedy) from None
     except OverflowError:
         raise UsageError(f"{flag}: `{text}` is outside the range of float64", remedy="write e.g. 0.1") from None
     return number

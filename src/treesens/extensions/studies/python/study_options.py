@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING
 from fractions import Fraction
@@ -180,7 +181,8 @@ def sets_of(vary: Any) -> list[list[str]]:
 def numbers_of(given: Any) -> list[str]:
     """Numbers in the notation of the language. Raises UsageError for values that are not finite numbers."""
     if isinstance(given, str):
-        raise UsageError(f"{given!r:.60} is a text", remedy="pass a number, e.g. gap=0.1, or a list: gap=[0.1, 0.2]")
+        remedy = "pass a number, e.g. gap=0.1, or a list: gap=[0.1, 0.2]"
+        raise UsageError(f"{given!r:.60} is a text", remedy=remedy)
     try:
         numbers = [float(x) for x in np.atleast_1d(np.asarray(given, dtype=np.float64)).tolist()]
     except (TypeError, ValueError, OverflowError):
@@ -224,6 +226,13 @@ def _number(row: Any, index: Any, *, label: bool) -> int:
     if not label:
         check_whole("rows", row, 0, MOST_SEED)
         return int(row)
+    if (
+        isinstance(row, str)
+        and (ends := re.fullmatch(r"(\d{1,9})-(\d{1,9})", row))
+        and (index is None or row not in index)
+    ):
+        remedy = f"pass rows=range({int(ends[1])}, {int(ends[2]) + 1})"
+        raise UsageError(f"`rows` is {row!r}, which is not the label of a row", remedy=remedy)
     if index is None:
         raise UsageError(f"`rows` has {row!r:.60}, but the data has no index", remedy="pass row numbers, starting at 0")
     places: list[int] = index.get_indexer_for([row]).tolist()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from treesens.compiler.base.diagnostics import Suggesting
 from treesens.extensions.studies.columns import frame_of
 from treesens.extensions.studies.python.study_options import in_library_of
 from treesens.extensions.studies.study import Asking, Found, Study
@@ -56,7 +57,7 @@ class Called:
         return "\n".join([printed(lambda: outputs.show(self.records, document, self.found)), *self.notes])
 
 
-class Shown:
+class Shown(Suggesting):
     """A result whose text is the output of its command."""
 
     called: Called
