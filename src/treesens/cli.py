@@ -183,8 +183,8 @@ def main(args: list[str] | None = None) -> Any:
             _leave_at_once()
         sys.exit(INTERRUPTED)
     except click.UsageError as error:
-        error.message += _about_extra(error.message, sys.argv[1:] if args is None else args)
-        error.show()
+        more = _about_extra(error.message, sys.argv[1:] if args is None else args)
+        (click.UsageError(error.message + more, error.ctx) if more else error).show()
         sys.exit(1)
     except click.ClickException as error:
         error.show()

@@ -37,7 +37,7 @@ CASES = [
     (FIND + "a.x in [0, 0)", "E301", "[0, 0)", "close both ends"),
     (FIND + "a.x = 0.1", "E311", "a.x = 0.1", "0.10000000149011612"),
     (FIND + "a.age = 17.5", "E306", "a.age = 17.5", "whole"),
-    (FIND + "a.age >= 28", "E306", "a.age >= 28", "see the domain of `age`"),
+    (FIND + "a.age >= 28", "E306", "a.age >= 28", "the domain of `age`: a whole number in [17, 27]"),
     (FIND + "a.x >= 1\n a.x < 0.5", "E309", "a.x < 0.5", "both `a.x >= 1` and this"),
     (FIND + "missing(a.x)", "E210", "a.x", "or missing"),
     (FIND + "prob(a) >= 1.5", "E211", "prob(a) >= 1.5", "between 0 and 1"),

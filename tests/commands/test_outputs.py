@@ -37,6 +37,7 @@ READ = {
     "new",
     "old",
     "params",
+    "letter",
     "paths",
     "purpose",
     "spec",

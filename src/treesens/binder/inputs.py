@@ -143,7 +143,7 @@ def run_of_label(scope: Scope, spec: FeatureSpec, label: ast.Label) -> Run:
         return spec.only(spec.labels[label.text])
     if label.text.lower() in _MISSING:
         message = f"`{label.text}` is not a value of `{spec.name}`"
-        raise scope.fail("E106", message, label.span, f"a missing value is written `not present(P.{spec.name})`")
+        raise scope.fail("E106", message, label.span, f"a missing value is written `missing(P.{spec.name})`")
     if spec.labels:
         message = f"`{spec.name}` has no category `{label.text}`"
         raise scope.fail("E106", message, label.span, did_you_mean(label.text, spec.labels))

@@ -235,14 +235,13 @@ def _repaired(source: Source, tokens: list[Token], diagnostics: Diagnostics) -> 
                 skipped_line = token.line or 0
                 code, what = ("S003", "name") if token[0] == "`" else ("S004", "string")
                 where = Span(source, span.start, span.start + 1)
-                remedy = f"write {token[0] if code == 'S004' else 'a backquote'} where it ends, on the same line"
-                diagnostics.error(code, f"this {what} is not closed", where, remedy)
+                closed = f"write {token[0] if code == 'S004' else 'a backquote'} where it ends, on the same line"
+                diagnostics.error(code, f"this {what} is not closed", where, closed)
                 kept.append(token.update(type=layout.BROKEN))
             case "BAD_NUMBER":
-                message, remedy = f"`{token}` is neither a number nor a plain name", _quoted(token)
-                if kept and kept[-1].type in _BEFORE_NUMBER and (number := _number_meant(str(token))):
-                    message, remedy = f"`{token}` is not a number", number
-                diagnostics.error("S005", message, span, remedy)
+                meant = _number_meant(str(token)) if kept and kept[-1].type in _BEFORE_NUMBER else ""
+                what = "is not a number" if meant else "is neither a number nor a plain name"
+                diagnostics.error("S005", f"`{token}` {what}", span, meant or _quoted(token))
                 kept.append(token.update(type=layout.BROKEN))
             case "SINGLE_QUOTED":
                 diagnostics.error("S002", "single quotes have no meaning here", span, _instead("'"))
