@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import treesens as ts
@@ -98,8 +99,9 @@ values_plot({}, "")
     assert "treesens[plot]" in done.stderr
 
 
-def test_the_notebook_runs() -> None:
-    """Every cell, and the pair that it shows is predicted on the two sides of one half."""
+def test_the_notebook_runs_and_the_library_agrees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every cell; the counts that its texts name are those of the library."""
+    monkeypatch.chdir(tmp_path)
     space: dict[str, Any] = {}
     shown = []
     for cell in json.loads(NOTEBOOK.read_text("utf-8"))["cells"]:
@@ -111,14 +113,18 @@ def test_the_notebook_runs() -> None:
         exec(compile(tree, str(NOTEBOOK), "exec"), space)
         if isinstance(last, ast.Expr):
             shown.append(eval(compile(ast.Expression(last.value), str(NOTEBOOK), "eval"), space))
-    assert len(shown) >= 7
-    assert space["answer"].verdict == "found"
-    high, low = space["model"].predict_proba(space["rows"])[:, 1]
-    assert high >= 0.6
-    assert low <= 0.4
+    assert len(shown) >= 9
+    predict, rows = space["pipeline"].predict_proba, space["train"]
+    chances = [predict(rows.assign(Sex=sex))[:, 1] for sex in ("female", "male")]
+    flips = (np.max(chances, axis=0) >= 0.6) & (np.min(chances, axis=0) <= 0.4)
+    assert space["audit"].records[0]["rows_flipped"] == flips.sum() == 38
+    pair = predict(space["pair"])[:, 1]
+    assert max(pair) >= 0.6
+    assert min(pair) <= 0.4
     assert (space["far"].verdict, space["far"].result.confirmed_by) == ("none", "library")
-    assert space["nearest"].verdict == "found"
-    assert all(hasattr(value, "_repr_html_") or not type(value).__module__.startswith("treesens") for value in shown)
+    assert space["repaired"].records[0]["proved"]
+    assert space["difference"].sensitivities[0]["change"] == "goes"
+    assert (tmp_path / "audit.html").exists()
 
 
 def test_sets_are_rows_of_dots() -> None:
