@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import tomllib
 from dataclasses import fields
@@ -118,12 +119,59 @@ def test_the_rooms_of_architecture_md_are_those_of_the_import_contracts() -> Non
             last = number
 
 
-@pytest.mark.parametrize("page", sorted(p.relative_to(ROOT).as_posix() for p in DOCS.rglob("*.md")))
+FENCE = re.compile(r"^ *```.*?^ *```$", re.DOTALL | re.MULTILINE)
+PAGES = sorted(
+    p.relative_to(ROOT).as_posix()
+    for place in ("*", "docs/**/*", "benchmarks/**/*", "verify/**/*", "editors/**/*", "examples/**/*")
+    for p in ROOT.glob(f"{place}.md")
+    if not {"node_modules", ".venv", "build", "out"} & set(p.relative_to(ROOT).parts)
+)
+
+
+@functools.cache
+def prose(path: Path) -> str:
+    """A page with its made tables, without its blocks of code."""
+    return FENCE.sub("", filled(path.read_text()))
+
+
+@functools.cache
+def anchors(path: Path) -> set[str]:
+    """The headings of a page that have the same anchor in the repository (GitHub's rule) and on the site (Markdown's)."""
+    titles = [
+        re.sub(r"[`*]|\]\([^)]*\)|\[", "", title) for title in re.findall(r"^#+ (.+)$", prose(path), re.MULTILINE)
+    ]
+    kept = [re.sub(r"[^\w\s-]", "", title.lower()).strip() for title in titles]
+    there = {re.sub(r"\s", "-", title) for title in kept}
+    return there & {re.sub(r"[-\s]+", "-", title.encode("ascii", "ignore").decode()) for title in kept}
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_links_lead_somewhere(page: str) -> None:
+    """To a file that exists, and to a heading of it."""
     path = ROOT / page
-    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", filled(path.read_text())):
-        if not target.startswith("http"):
-            assert (path.parent / target).exists(), target
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(path)):
+        if not target.startswith(("http:", "https:", "mailto:")):
+            name, _, anchor = target.partition("#")
+            to = (path.parent / name).resolve() if name else path
+            assert to.exists(), target
+            assert not anchor or anchor in anchors(to), target
+
+
+def test_links_out_of_the_documentation_need_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("mkdocs")
+    from website.hooks import linked, repository
+
+    monkeypatch.setenv("TREESENS_REPOSITORY", "https://me:secret@example.org/a/treesens.git")
+    assert repository() == "https://example.org/a/treesens"
+    text = "See [a\nfigure](../benchmarks/bounds.md#sizes), [SECURITY.md](../SECURITY.md) and [data](data.md)."
+    assert linked(text, "../", repository()) == (
+        "See [a\nfigure](https://example.org/a/treesens/blob/HEAD/benchmarks/bounds.md#sizes), "
+        "[SECURITY.md](https://example.org/a/treesens/blob/HEAD/SECURITY.md) and [data](data.md)."
+    )
+    monkeypatch.setenv("TREESENS_REPOSITORY", "/a/folder")
+    assert repository() is None
+    expected = "See a\nfigure (`benchmarks/bounds.md`), `SECURITY.md` and [data](data.md)."
+    assert linked(text, "../", repository()) == expected
 
 
 def test_documents_that_are_named_exist() -> None:
