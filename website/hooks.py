@@ -13,6 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
@@ -20,9 +21,6 @@ from mkdocs.structure.files import File, Files
 from tests.docs.option_tables import filled
 
 ROOT = Path(__file__).resolve().parents[1]
-REPOSITORY = "https://github.com/OWNER/treesens/blob/main/"
-"""Files outside of the documentation are linked in the repository."""
-
 GALLERY = (
     "single_feature",
     "two_features",
@@ -150,13 +148,32 @@ def run(*command: str, allowed: set[int] | frozenset[int] = frozenset({0})) -> s
     return done.stdout
 
 
+def repository() -> str | None:
+    """The https address of the repository without a user's name or token: TREESENS_REPOSITORY, or else the remote `origin`."""
+    asked = ["git", "remote", "get-url", "origin"]
+    address = os.environ.get("TREESENS_REPOSITORY")
+    address = address or subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    parts = urlsplit(address.strip().removesuffix("/").removesuffix(".git"))
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])) if parts.scheme == "https" else None
+
+
+def linked(markdown: str, upwards: str, address: str | None) -> str:
+    """Links to files outside of the documentation lead into the repository; without an address they become their paths."""
+
+    def replaced(link: re.Match[str]) -> str:
+        text, path, heading = link.groups(default="")
+        if address:
+            return f"[{text}]({address}/blob/HEAD/{path}{heading})"
+        return f"`{path}`" if Path(path).name in text else f"{text} (`{path}`)"
+
+    return re.sub(rf"\[([^\]]+)\]\({re.escape(upwards)}([\w./-]+)(#[\w-]+)?\)", replaced, markdown)
+
+
 def on_page_markdown(markdown: str, *, page: Any, config: MkDocsConfig, files: Files) -> str:
-    """Adds the made tables; links to files outside of the documentation lead into the repository.
+    """Adds the made tables, and the address of the repository to links.
 
     A second word at a fence is for the tests alone: the site's parser takes such a line for text.
     """
     del config, files
     markdown = re.sub(r"^```sens [\w.-]+$", "```sens", filled(markdown), flags=re.MULTILINE)
-    depth = page.file.src_uri.count("/")
-    upwards = "../" * (depth + 1)
-    return re.sub(rf"\]\({re.escape(upwards)}([\w./-]+)(#[\w-]+)?\)", rf"]({REPOSITORY}\1\2)", markdown)
+    return linked(markdown, "../" * (page.file.src_uri.count("/") + 1), repository())

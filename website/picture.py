@@ -16,10 +16,12 @@ PICTURE = ROOT / "docs" / "images" / "flips.svg"
 
 def main() -> None:
     subprocess.run([sys.executable, str(ROOT / "examples" / "train.py")], check=True, stdout=subprocess.DEVNULL)
-    audit = ts.audit(OUT / "loan.json", OUT / "applicants.csv", label="label", gap=0.05, jobs=1)
+    audit = ts.audit(OUT / "loan.json", OUT / "applicants.csv", label="label", gap=0.1, jobs=1)
     axes = new_axes(PICTURE)
     axes.figure.set_size_inches(7, 2.6)
-    save_plot(audit.plot("flips", axes=axes), PICTURE)
+    drawn = audit.plot("flips", axes=axes)
+    drawn.set_xlim(0, 1.15)  # room for the longest label
+    save_plot(drawn, PICTURE)
 
 
 if __name__ == "__main__":

@@ -133,8 +133,5 @@ if __name__ == "__main__":
     parser.parse_args()
     target = ROOT / "build" / "docs"
     target.mkdir(parents=True, exist_ok=True)
-    for page in [
-        *sorted(DOCS.glob("cli-*.md")),
-        *(DOCS / f"{name}.md" for name in ("engine", "ir", "language", "solving")),
-    ]:
+    for page in [DOCS / f"{name}.md" for name in ("engine", "ir", "language", "options", "solving")]:
         (target / page.name).write_text(filled(page.read_text("utf-8")), "utf-8")

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import click
@@ -129,17 +128,38 @@ def test_the_entries_of_the_hooks_take_several_files(folder: Path) -> None:
             assert subprocess.run([*words, *files], cwd=folder, check=False, capture_output=True).returncode == code
 
 
+def test_the_steps_of_the_page_answer_the_questions(folder: Path) -> None:
+    """The workflow's own commands, without the installation, as a runner runs them: a file holds, then another does not."""
+    workflow = yaml.safe_load(blocks("yaml")[0])
+    install, check = (step["run"] for step in workflow["jobs"]["check"]["steps"] if "run" in step)
+    assert install.startswith("pip install treesens")
+    upload = workflow["jobs"]["check"]["steps"][-1]
+    (folder / "questions").mkdir()
+    (folder / "summary").touch()
+    places = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = {**os.environ, "PATH": places, "GITHUB_STEP_SUMMARY": str(folder / "summary")}
+    for name, code in (("good", 0), ("bad", 10)):
+        text = QUESTIONS.format("some" if name == "good" else "none").replace("m.json", "../m.json")
+        (folder / "questions" / f"{name}.sens").write_text(text)
+        done = subprocess.run(
+            ["bash", "-e", "-c", check], cwd=folder, env=environment, capture_output=True, check=False
+        )
+        assert done.returncode == code, done.stderr
+    assert "1 of 2 questions" in (folder / "summary").read_text()
+    (run,) = json.loads((folder / upload["with"]["sarif_file"]).read_text())["runs"]
+    assert [result["ruleId"] for result in run["results"]] == ["violated"]
+
+
 def test_the_page_names_what_exists() -> None:
-    action, hooks = (yaml.safe_load(text) for text in blocks("yaml"))
-    steps: list[Any] = action["jobs"]["check"]["steps"]
-    mine = next(step for step in steps if step["uses"].startswith("OWNER/treesens"))
-    assert set(mine["with"]) <= set(ACTION["inputs"])
-    assert set(re.findall(r"steps\.questions\.outputs\.([a-z-]+)", PAGE)) <= set(ACTION["outputs"])
+    _, hooks = (yaml.safe_load(text) for text in blocks("yaml"))
+    assert set(re.findall(r"Outputs are `([a-z-]+)` .*and `([a-z-]+)`", PAGE)) == {tuple(ACTION["outputs"])}
     assert re.findall(r"^\| `([a-z-]+)` \|", PAGE, re.MULTILINE) == list(ACTION["inputs"])
     (repository,) = hooks["repos"]
-    known = {hook["id"]: hook for hook in HOOKS}
-    for hook in repository["hooks"]:
-        assert_exists(shlex.join([*shlex.split(known[hook["id"]]["entry"]), *hook.get("args", [])]))
+    for hook, known in zip(repository["hooks"], HOOKS, strict=True):
+        assert hook["entry"].startswith(shlex.join([*shlex.split(known["entry"]), *known.get("args", [])]))
+        assert_exists(hook["entry"])
+        settings = known.keys() - {"entry", "args", "description"}
+        assert {name: hook.get(name) for name in settings} == {name: known[name] for name in settings}
     lines = [line.removeprefix("$ ") for text in blocks("console") for line in text.splitlines()]
     lines += re.findall(r"`(treesens [a-z]+ [^`]+)`", PAGE)
     for line in lines:

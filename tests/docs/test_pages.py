@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import tomllib
 from dataclasses import fields
@@ -75,19 +76,28 @@ def test_the_module_of_ir_md_parses_and_prints_back() -> None:
     assert print_module(module, full=True) == text[1]
 
 
+def sections(page: Path) -> list[tuple[str, str]]:
+    """The commands that have a section in a page, with its text."""
+    return re.findall(r"^## ([a-z]+)\n(.*?)(?=^## |\Z)", filled(page.read_text()), re.DOTALL | re.MULTILINE)
+
+
 def test_every_command_and_option_is_in_one_page_of_commands() -> None:
-    """Each command has one section, in the page of the need that it serves (cli-ask.md, cli-study.md, ...)."""
-    pages = [filled(page.read_text()) for page in sorted(DOCS.glob("cli-*.md"))]
-    found = [s for page in pages for s in re.findall(r"^## ([a-z]+)\n(.*?)(?=^## |\Z)", page, re.DOTALL | re.MULTILINE)]
+    """Each command has one section, in the page of the need that it serves (cli-ask.md, cli-study.md, ...), which names options
+    of this command alone; options.md has all of them.
+    """
+    found = [section for page in sorted(DOCS.glob("cli-*.md")) for section in sections(page)]
     assert sorted(name for name, _ in found) == sorted(command_names())
     index = (DOCS / "cli.md").read_text()
+    jobs = re.findall(r"`([a-z]+) (--[a-z-]+)`", index)
+    assert jobs
+    listed = dict(sections(DOCS / "options.md"))
     for name, section in found:
         assert f"[`{name}`](cli-" in index
         command = group.get_command(click.Context(group), name)
         assert command is not None
-        written = set(re.findall(r"`(--[a-z-]+)", section))
         options = {o for p in command.params if isinstance(p, click.Option) for o in p.opts if o.startswith("--")}
-        assert options == written, name
+        assert {*re.findall(r"`(--[a-z-]+)", section), *(option for of, option in jobs if of == name)} <= options, name
+        assert set(re.findall(r"`(--[a-z-]+)", listed.get(name, ""))) == options, name
 
 
 def test_the_rooms_of_architecture_md_are_those_of_the_import_contracts() -> None:
@@ -111,12 +121,59 @@ def test_the_rooms_of_architecture_md_are_those_of_the_import_contracts() -> Non
             last = number
 
 
-@pytest.mark.parametrize("page", sorted(p.relative_to(ROOT).as_posix() for p in DOCS.rglob("*.md")))
+FENCE = re.compile(r"^ *```.*?^ *```$", re.DOTALL | re.MULTILINE)
+PAGES = sorted(
+    p.relative_to(ROOT).as_posix()
+    for place in ("*", "docs/**/*", "benchmarks/**/*", "verify/**/*", "editors/**/*", "examples/**/*")
+    for p in ROOT.glob(f"{place}.md")
+    if not {"node_modules", ".venv", "build", "out"} & set(p.relative_to(ROOT).parts)
+)
+
+
+@functools.cache
+def prose(path: Path) -> str:
+    """A page with its made tables, without its blocks of code."""
+    return FENCE.sub("", filled(path.read_text()))
+
+
+@functools.cache
+def anchors(path: Path) -> set[str]:
+    """The headings of a page that have the same anchor in the repository (GitHub's rule) and on the site (Markdown's)."""
+    titles = [
+        re.sub(r"[`*]|\]\([^)]*\)|\[", "", title) for title in re.findall(r"^#+ (.+)$", prose(path), re.MULTILINE)
+    ]
+    kept = [re.sub(r"[^\w\s-]", "", title.lower()).strip() for title in titles]
+    there = {re.sub(r"\s", "-", title) for title in kept}
+    return there & {re.sub(r"[-\s]+", "-", title.encode("ascii", "ignore").decode()) for title in kept}
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_links_lead_somewhere(page: str) -> None:
+    """To a file that exists, and to a heading of it."""
     path = ROOT / page
-    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", filled(path.read_text())):
-        if not target.startswith("http"):
-            assert (path.parent / target).exists(), target
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(path)):
+        if not target.startswith(("http:", "https:", "mailto:")):
+            name, _, anchor = target.partition("#")
+            to = (path.parent / name).resolve() if name else path
+            assert to.exists(), target
+            assert not anchor or anchor in anchors(to), target
+
+
+def test_links_out_of_the_documentation_need_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("mkdocs")
+    from website.hooks import linked, repository
+
+    monkeypatch.setenv("TREESENS_REPOSITORY", "https://me:secret@example.org/a/treesens.git")
+    assert repository() == "https://example.org/a/treesens"
+    text = "See [a\nfigure](../benchmarks/bounds.md#sizes), [SECURITY.md](../SECURITY.md) and [data](data.md)."
+    assert linked(text, "../", repository()) == (
+        "See [a\nfigure](https://example.org/a/treesens/blob/HEAD/benchmarks/bounds.md#sizes), "
+        "[SECURITY.md](https://example.org/a/treesens/blob/HEAD/SECURITY.md) and [data](data.md)."
+    )
+    monkeypatch.setenv("TREESENS_REPOSITORY", "/a/folder")
+    assert repository() is None
+    expected = "See a\nfigure (`benchmarks/bounds.md`), `SECURITY.md` and [data](data.md)."
+    assert linked(text, "../", repository()) == expected
 
 
 def test_documents_that_are_named_exist() -> None:

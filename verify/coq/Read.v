@@ -1,4 +1,4 @@
-(* A claim, a layout and a proof from a list of integers (README.md gives the order). *)
+(* A claim, a layout and a proof from a list of integers. *)
 
 From Coq Require Import ZArith QArith List Bool.
 From Treesens Require Import Bound Checker Layout Scale.

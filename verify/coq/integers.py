@@ -1,4 +1,4 @@
-"""Writes a certificate of `none` as the integers that the checker extracted from Coq reads (README.md gives their order).
+"""Writes a certificate of `none` as the integers that the checker extracted from Coq reads (Read.v defines their order).
 
     python verify/coq/integers.py FILE.cert.xz --model MODEL.json > FILE.integers
 
