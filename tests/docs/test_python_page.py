@@ -1,4 +1,4 @@
-"""docs/python.md runs: its code prints what stands below it, and its table says the same in both languages."""
+"""docs/python.md and docs/pipelines.md run: their code prints what stands below it; one table says the same in two languages."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ import treesens as ts
 from treesens.grammar.parsing.parser import parse
 from treesens.grammar.printing.print_terms import formula_text
 
-PAGE = (Path(__file__).parents[2] / "docs" / "python.md").read_text("utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "python.md").read_text("utf-8")
 
 
-def test_the_code_prints_what_the_page_shows() -> None:
-    blocks = re.findall(r"^```(python|text)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+@pytest.mark.parametrize(("page", "count"), [("python", 6), ("pipelines", 2)])
+def test_the_code_prints_what_the_page_shows(page: str, count: int) -> None:
+    text = (DOCS / f"{page}.md").read_text("utf-8")
+    blocks = re.findall(r"^```(python|text)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     space: dict[str, Any] = {}
     shown = 0
     for (kind, code), (following, text) in zip(blocks, [*blocks[1:], ("", "")], strict=True):
@@ -29,7 +32,7 @@ def test_the_code_prints_what_the_page_shows() -> None:
             assert following == "text"
             assert out.getvalue().rstrip() == text.rstrip()
             shown += 1
-    assert shown == 6
+    assert shown == count
 
 
 def rows() -> list[tuple[str, str]]:
