@@ -1,4 +1,4 @@
-"""docs/python.md and docs/pipelines.md run: their code prints what stands below it; one table says the same in two languages."""
+"""The code of docs/python.md and docs/pipelines.md prints what stands below it; a table says the same in two languages."""
 
 from __future__ import annotations
 
