@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tomllib
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -278,3 +279,15 @@ def test_the_demo_ends_with_the_place_of_its_report(
     assert said[0].startswith("$ treesens audit ")
     assert said[-1] == f"the report: {tmp_path / 'tumours.html'}"
     assert "At gap 0.1" in (tmp_path / "tumours.html").read_text("utf-8")
+
+
+def test_a_workbook_is_no_model(folder: Path, tmp_path: Path) -> None:
+    """Models of some formats and workbooks are both ZIP archives."""
+    shutil.copy(folder / "m.json", tmp_path / "m.json")
+    with zipfile.ZipFile(tmp_path / "rows.xlsx", "w") as file:
+        file.writestr("[Content_Types].xml", "<Types/>")
+        file.writestr("xl/workbook.xml", "<workbook/>")
+    for words in (("m.json", "rows.xlsx"), ("rows.xlsx", "m.json")):
+        done = run_command(tmp_path, "audit", *words)
+        assert done.returncode == 2
+        assert "Excel" in done.stderr

@@ -95,6 +95,10 @@ def by_place(study: Study[Any, Any]) -> bool:
     return study.table is not None and len(study.models) == 1
 
 
+_TABLES = (".csv", ".gz", ".ods", ".parquet", ".tsv", ".xls", ".xlsx")
+"""Names of tables, for files whose content looks like a model."""
+
+
 def _told_apart(study: Study[Any, Any], given: dict[str, Any]) -> dict[str, Any]:
     """The arguments with the model and the table in their places. Raises UsageError for two models, two tables, or a table
     that is missing or given twice.
@@ -109,6 +113,8 @@ def _told_apart(study: Study[Any, Any], given: dict[str, Any]) -> dict[str, Any]
     if given["data"] is not None:
         raise click.UsageError(f"the table is given twice: --data, and an unexpected extra argument ({second})")
     models = [is_model(path, given["form"]) for path in (first, second)]
+    if models == [True, True]:  # some models and some workbooks are archives
+        models = [path.suffix.lower() not in _TABLES for path in (first, second)]
     if models[0] == models[1] and first.exists() and second.exists():
         both = "both files are models" if models[0] else "neither file is a model of a known format"
         raise UsageError(f"{both}: `{first}` and `{second}`", remedy=f"name one model and one table: {usage}")
