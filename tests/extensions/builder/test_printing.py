@@ -275,7 +275,7 @@ NAN = float("nan")
 WRONG: list[tuple[str, Callable[[], Any]]] = [
     ("`gap` must be a number, not str", lambda: q.sensitive("m", "sex", gap="0.1")),  # type: ignore[arg-type]
     ("`features[1]` must be a name", lambda: q.sensitive("m", ["sex", 3])),  # type: ignore[list-item]
-    ("`features` names nothing", lambda: q.sensitive("m", [])),
+    ("`features` names no feature", lambda: q.sensitive("m", [])),
     ("`using` must be one of .*did you mean `cavities`", lambda: q.sensitive("m", "s", near="d", using="cavity")),  # type: ignore[arg-type]
     ("`using` requires `near`", lambda: q.sensitive("m", "s", using="both")),
     ("`norm` must be one of", lambda: A.distance(B, "l3")),  # type: ignore[arg-type]
