@@ -20,6 +20,7 @@ FORMATS: Final = {
     "onnx": "treesens.extensions.formats.onnx.frontend:ONNXFrontend",
     "treelite": "treesens.extensions.formats.treelite:TreeliteFrontend",
     "interpret": "treesens.extensions.formats.interpret.frontend:InterpretFrontend",
+    "ydf": "treesens.extensions.formats.ydf:YDFFrontend",
     "pmml": "treesens.extensions.formats.pmml.frontend:PMMLFrontend",
     "spark": "treesens.extensions.formats.spark.frontend:SparkFrontend",
     "h2o": "treesens.extensions.formats.h2o.frontend:H2OFrontend",

@@ -45,13 +45,13 @@ def words_of_pages() -> int:
 
 LIMITS: dict[str, tuple[Callable[[], int], int]] = {
     "lines of the core": (lambda: lines(python_files(core=True)), 49_400),
-    "lines of Python": (lambda: lines(python_files()), 102_530),
-    "files of Python": (lambda: sum(1 for _ in python_files()), 627),
+    "lines of Python": (lambda: lines(python_files()), 103_000),
+    "files of Python": (lambda: sum(1 for _ in python_files()), 628),
     "files that name require_certificate": (lambda: files_that_name(r"\brequire_certificate\b"), 12),
     "files that name absolute_tolerance": (lambda: files_that_name(r"\babsolute_tolerance\b"), 3),
     "lines of C++": (lambda: lines(p for p in (SOURCES / "engine").rglob("*.?pp")), 18_143),
     "lines of the spine": (lambda: lines(iter(spine())), 11_000),
-    "words of pages": (words_of_pages, 59_100),
+    "words of pages": (words_of_pages, 59_200),
 }
 
 

@@ -221,7 +221,7 @@ def _load_folder(path: Path, name: str | None) -> LoadedModel:
     raise ModelError(
         f"this is a folder (not a regular file) and not a model{of}",
         place=place,
-        remedy="pass the model file inside it; a Spark model is the folder that contains `metadata`",
+        remedy="pass the model file inside it; models of Spark and YDF are the folder with `metadata` or `data_spec.pb`",
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from treesens.backends.base import BACKENDS, packages_of
 from treesens.compiler.base.plugins import plugin_versions
 
-LIBRARIES = ("xgboost", "xgboost-cpu", "lightgbm", "scikit-learn", "catboost", "onnxruntime", "treelite")
+LIBRARIES = ("xgboost", "xgboost-cpu", "lightgbm", "scikit-learn", "catboost", "onnxruntime", "treelite", "ydf")
 """Distributions whose models treesens reads, and which replay pairs."""
 
 

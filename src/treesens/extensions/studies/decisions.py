@@ -323,7 +323,8 @@ def check_scores(ensemble: Ensemble, study: str) -> None:
 
 def cut_of(ensemble: Ensemble) -> Fraction | None:
     """The probability at which a model decides, if the model itself states a probability other than 1/2; else None."""
-    return ensemble.probability_cut if ensemble.cutoff is None else ensemble.cutoff
+    cut = ensemble.probability_cut if ensemble.cutoff is None else ensemble.cutoff
+    return None if cut == Fraction(1, 2) else cut
 
 
 def default_sizes(ensemble: Ensemble, threshold: Fraction | None, classes: Sequence[str]) -> tuple[Kind, list[str]]:
