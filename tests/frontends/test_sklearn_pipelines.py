@@ -121,6 +121,27 @@ PIPELINES: dict[str, Callable[[], Any]] = {
         light(),
         numbers=True,
     ),
+    "a column per bin": lambda: fitted(
+        impute.SimpleImputer(), preprocessing.KBinsDiscretizer(5), forest(), numbers=True
+    ),
+    "a column per bin, scaled and selected": lambda: fitted(
+        columns(
+            (
+                "bins",
+                pipeline.make_pipeline(
+                    impute.SimpleImputer(),
+                    preprocessing.StandardScaler(),
+                    preprocessing.KBinsDiscretizer(6, encode="onehot-dense", strategy="uniform"),
+                    preprocessing.StandardScaler(),
+                    feature_selection.SelectKBest(k=9),
+                ),
+                ["real", "gaps"],
+            ),
+            ("other", "passthrough", ["coarse", "real"]),
+        ),
+        light(),
+        numbers=True,
+    ),
     "two values": lambda: fitted(
         impute.SimpleImputer(), preprocessing.Binarizer(threshold=0.25), forest(), numbers=True
     ),
@@ -177,7 +198,6 @@ def test_wrong_readers_are_caught(mutant: Any) -> None:
         ([preprocessing.Normalizer()], "the step combines several columns"),
         ([preprocessing.PolynomialFeatures()], "the step combines several columns"),
         ([preprocessing.SplineTransformer()], "converts one column to several"),
-        ([impute.SimpleImputer(), preprocessing.KBinsDiscretizer()], "KBinsDiscretizer outputs one column per bin"),
         ([impute.SimpleImputer(missing_values=-1, strategy="mean")], "replaces the value -1"),
         ([preprocessing.StandardScaler(), preprocessing.OrdinalEncoder()], "a column that another step has changed"),
     ],

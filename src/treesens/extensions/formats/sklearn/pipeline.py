@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Ensemble, Feature
 from treesens.errors import ModelError
+from treesens.extensions.formats.sklearn.bins import split_bins
 from treesens.extensions.formats.sklearn.columns import Column, add_mark, thresholds_of, transform_columns
 from treesens.extensions.formats.sklearn.linear import is_linear, read_linear
 from treesens.frontends.base import LoadedModel
@@ -155,15 +156,10 @@ def pulled_back(e: Ensemble, columns: Sequence[Column], features: tuple[Feature,
             place=place,
             remedy="encode categories in the pipeline, or pass only the model",
         )
+    e, columns = split_bins(e, columns, place)
     threshold, default = np.zeros(e.n_nodes), e.default_left.copy()
     source = np.full(e.n_nodes, -1, dtype=np.int32)
     masks: dict[int, NDArray[np.bool_]] = {}
-    if any(column.picks is not None for column in columns):
-        raise ModelError(
-            "KBinsDiscretizer outputs one column per bin",
-            place=place,
-            remedy="use encode='ordinal': trees can split on the numbers of the bins, too",
-        )
     for f, column in enumerate(columns):
         nodes = np.flatnonzero(e.node_feature == f)
         source[nodes] = column.source
