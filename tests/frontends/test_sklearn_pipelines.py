@@ -173,6 +173,62 @@ def test_pipelines_are_read_in_the_columns_of_the_user(name: str) -> None:
     assert ours == pytest.approx(expected, rel=1e-12)
 
 
+def sparse(last: Any, *numbers: Any) -> Any:
+    """A pipeline that passes sparse rows to its last step; the columns have missing values, zeros, and both signs."""
+    hot = preprocessing.OneHotEncoder(handle_unknown="ignore")
+    steps = pipeline.make_pipeline(*numbers) if numbers else "passthrough"
+    table = raw().assign(whole=raw().whole % 5 - 2.0)
+    front = columns(("numbers", steps, NUMBERS), ("hot", hot, ["colour", "town", "level"]), sparse_threshold=1.0)
+    made = pipeline.make_pipeline(front, last).fit(table, labels("two"))
+    assert hasattr(made[:-1].transform(table), "toarray")
+    return made
+
+
+def xgboost() -> Any:
+    from xgboost import XGBClassifier
+
+    return XGBClassifier(n_estimators=8, max_depth=5, n_jobs=1)
+
+
+def catboost() -> Any:
+    from catboost import CatBoostClassifier
+
+    return CatBoostClassifier(iterations=5, depth=3, verbose=False, allow_writing_files=False, thread_count=1)
+
+
+FILLED = (impute.SimpleImputer(strategy="constant", fill_value=0),)
+NUMBER_STEPS: dict[str, tuple[Any, ...]] = {
+    "as they are": (),
+    "filled": FILLED,
+    "scaled": (*FILLED, preprocessing.StandardScaler()),
+    "bins": (impute.SimpleImputer(), preprocessing.KBinsDiscretizer(4)),
+}
+MISSING_ALLOWED = (xgboost, light, catboost)
+
+
+@pytest.mark.parametrize("numbers", NUMBER_STEPS)
+@pytest.mark.parametrize("last", [*MISSING_ALLOWED, forest])
+def test_sparse_rows_are_read_as_the_library_reads_them(last: Callable[[], Any], numbers: str) -> None:
+    """XGBoost takes each zero of a sparse matrix for a missing value; the other libraries do not."""
+    steps = NUMBER_STEPS[numbers] if last in MISSING_ALLOWED else NUMBER_STEPS[numbers] or FILLED
+    conformance.check(load(sparse(last(), *steps)), rows=60).raise_if_wrong()
+
+
+def test_zeros_of_dense_and_of_sparse_rows_differ_for_xgboost() -> None:
+    made = sparse(xgboost())
+    rows = made[:-1].transform(raw())
+    assert (made[-1].predict_proba(rows.toarray()) != made[-1].predict_proba(rows)).any()
+
+
+def test_wrappers_of_xgboost_over_sparse_rows_are_refused() -> None:
+    from sklearn.calibration import CalibratedClassifierCV
+
+    for wrapper in (CalibratedClassifierCV(xgboost(), cv=2), ensemble.VotingClassifier([("one", xgboost())])):
+        with pytest.raises(ModelError, match="which takes its zeros for missing values") as caught:
+            load(sparse(wrapper))
+        assert "sparse_threshold=0" in (caught.value.remedy or "")
+
+
 def test_categories_keep_the_names_of_the_user() -> None:
     features = {f.name: f for f in load(PIPELINES["columns"]()).ensemble.features}
     assert features["colour"].labels == tuple(sorted(["red", "green", "blue", "w", "x", "y", "z"]))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Ensemble, Feature
 from treesens.errors import ModelError
-from treesens.extensions.formats.sklearn.bins import split_bins
+from treesens.extensions.formats.sklearn.bins import split_levels
 from treesens.extensions.formats.sklearn.columns import Column, add_mark, thresholds_of, transform_columns
 from treesens.extensions.formats.sklearn.linear import is_linear, read_linear
 from treesens.frontends.base import LoadedModel
@@ -78,24 +78,30 @@ def read_pipeline(given: Any, load: Callable[[Any], LoadedModel], place: str) ->
         features[source] = as_categorical(features[source], max(1, len(values)), values, mark=marks.get(source))
     rows = RowMaker(categories, None if names is None else list(names), marks)
     front = type(pipeline)(list(pipeline.steps[:-1]))
+    try:
+        sparse = bool(front.steps) and bool(
+            predictor(front, rows, lambda e, x: hasattr(e.transform(x), "toarray"), None)(np.zeros((1, n)))
+        )
+    except (AttributeError, TypeError, ValueError) as error:
+        message = f"the library cannot transform a row with the steps of the pipeline: {str(error)[:200]}"
+        raise ModelError(message, place=place, remedy="save the model again with the library") from None
     if model is None:
-        try:
-            sparse = bool(
-                predictor(front, rows, lambda e, x: hasattr(e.transform(x), "toarray"), None)(np.zeros((1, n)))
-            )
-        except (AttributeError, TypeError, ValueError) as error:
-            message = f"the library cannot transform a row with the steps of the pipeline: {str(error)[:200]}"
-            raise ModelError(message, place=place, remedy="save the model again with the library") from None
         linear = read_linear(last, columns, tuple(features), place, sparse=sparse)
         margins = predictor(pipeline, rows, linear.margins, linear.ensemble.n_outputs)
         predicts = replayer(pipeline, rows, linear.ensemble)
         return LoadedModel(linear.ensemble, "sklearn", margins, predicts=predicts, inputs=rows)
-    ensemble = pulled_back(model.ensemble, columns, tuple(features), place)
+    drops_zeros = sparse and _drops_zeros(last, model.frontend, place)
+    # LightGBM reads small numbers as 0 in dense rows alone; the edge of the band is the only one that a split separates from 0.
+    edge = -model.ensemble.zero_band if sparse else 0.0
+    inner = replace(model.ensemble, zero_band=0.0) if edge else model.ensemble
+    ensemble = pulled_back(inner, columns, tuple(features), place, drops_zeros=drops_zeros)
 
     def before(function: Callable[[Any], Any], outputs: int) -> Any:
         def call(step: Any, x: Any) -> Any:
             made = step.transform(x) if len(step.steps) else x
-            return function(np.asarray(made.toarray() if hasattr(made, "toarray") else made, dtype=np.float64))
+            made = np.asarray(made.toarray() if hasattr(made, "toarray") else made, dtype=np.float64)
+            made = np.where(made == edge, np.nextafter(edge, -np.inf), made) if edge else made
+            return function(np.where(made == 0, np.nan, made) if drops_zeros else made)
 
         return predictor(front, rows, call, outputs)
 
@@ -108,6 +114,19 @@ def read_pipeline(given: Any, load: Callable[[Any], LoadedModel], place: str) ->
         predicts=replayer(pipeline, rows, ensemble),
         inputs=rows,
     )
+
+
+def _drops_zeros(last: Any, frontend: str, place: str) -> bool:
+    """True if the model takes a zero of a sparse matrix for a missing value, as XGBoost does."""
+    if frontend == "xgboost":
+        return True
+    if any(type(value).__module__.startswith("xgboost") for value in getattr(last, "get_params", dict)().values()):
+        raise ModelError(
+            f"the steps pass a sparse matrix to a {type(last).__name__} of XGBoost, which takes its zeros for missing values",
+            place=place,
+            remedy="train with dense columns: OneHotEncoder(sparse_output=False), ColumnTransformer(.., sparse_threshold=0)",
+        )
+    return False
 
 
 def _categories(columns: Sequence[Column], place: str) -> dict[int, tuple[Any, ...]]:
@@ -148,7 +167,9 @@ def read_alone(estimator: Any, place: str) -> LoadedModel:
     return LoadedModel(linear.ensemble, "sklearn", margins, predicts=predicts, inputs=rows)
 
 
-def pulled_back(e: Ensemble, columns: Sequence[Column], features: tuple[Feature, ...], place: str) -> Ensemble:
+def pulled_back(
+    e: Ensemble, columns: Sequence[Column], features: tuple[Feature, ...], place: str, *, drops_zeros: bool
+) -> Ensemble:
     """The ensemble over the table's columns, in float64 with `<=`."""
     if any(f.categories for f in e.features) or e.zero_missing.any():
         raise ModelError(
@@ -156,7 +177,8 @@ def pulled_back(e: Ensemble, columns: Sequence[Column], features: tuple[Feature,
             place=place,
             remedy="encode categories in the pipeline, or pass only the model",
         )
-    e, columns = split_bins(e, columns, place)
+    given = len(columns)
+    e, columns = split_levels(e, columns, place, drops_zeros=drops_zeros)
     threshold, default = np.zeros(e.n_nodes), e.default_left.copy()
     source = np.full(e.n_nodes, -1, dtype=np.int32)
     masks: dict[int, NDArray[np.bool_]] = {}
@@ -164,19 +186,22 @@ def pulled_back(e: Ensemble, columns: Sequence[Column], features: tuple[Feature,
         nodes = np.flatnonzero(e.node_feature == f)
         source[nodes] = column.source
         cut = e.node_cut[nodes]
+        if e.comparison == "<=":  # no cut lies above infinity
+            cut = np.where(e.threshold[nodes] == np.inf, np.nan, cut)
 
         def goes(values: Float64, cut: Float64 = cut) -> NDArray[np.bool_]:
             with np.errstate(over="ignore", invalid="ignore"):
-                return np.asarray(e.number_type.cast(values) < cut)
+                return np.asarray((e.number_type.cast(values) < cut) | (np.isnan(cut) & ~np.isnan(values)))
 
-        if not np.isnan(column.missing):
+        if not np.isnan(column.missing) and not (drops_zeros and f < given and column.missing == 0):
             default[nodes] = goes(np.full(len(nodes), column.missing))
         if column.images is None:
             threshold[nodes] = thresholds_of(column, goes, len(nodes))
             continue
         for node, c in zip(nodes.tolist(), cut, strict=True):
             left = goes(column.images, c)
-            masks[node] = np.where(np.isnan(column.images), e.default_left[node], left)
+            lost = np.isnan(column.images) | (drops_zeros & (column.images == 0))
+            masks[node] = np.where(lost, e.default_left[node], left)
     category_set, set_offset, set_codes = pack_sets(masks, e.n_nodes, place)
     return replace(
         e,
