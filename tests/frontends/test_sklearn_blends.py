@@ -370,7 +370,7 @@ def test_what_is_no_mean_of_readable_models_is_refused_by_name() -> None:
     against_all = stack(members("three", "F"), cv=2).fit(x, three)
     against_all.final_estimator_.solver = "liblinear"  # what older versions of scikit-learn fit
     refused = {
-        "not functions of its scores": vote([ada, *members("two", "F")], voting="soft").fit(x, y),
+        "not functions of its scores": vote([ada, *members("three", "F")], voting="soft").fit(x, three),
         "GaussianNB is not supported": vote([("l", naive_bayes.GaussianNB()), *members("two", "F")], voting="soft").fit(
             x, y
         ),

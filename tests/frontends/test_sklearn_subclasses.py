@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import AdaBoostClassifier, RandomForestClassifier, RandomForestRegressor
+from sklearn.tree import DecisionTreeClassifier
 
+import treesens as ts
 from treesens.errors import ModelError
 from treesens.extensions.conformance import formats as conformance
 from treesens.frontends import load
@@ -30,9 +32,36 @@ def test_models_of_imbalanced_learn(name: str) -> None:
         assert np.array_equal(e.margins_emulated(X), model.predict_proba(X))
 
 
-def test_a_bag_of_boosted_votes_is_refused_with_a_remedy() -> None:
+@pytest.mark.parametrize("depth", [1, 3])
+def test_bags_of_boosted_votes_have_the_probabilities_of_the_library(depth: int) -> None:
     kind = pytest.importorskip("imblearn.ensemble").EasyEnsembleClassifier
-    model = kind(n_estimators=2, random_state=0).fit(X, Y)
+    inner = AdaBoostClassifier(DecisionTreeClassifier(max_depth=depth), n_estimators=6, random_state=0)
+    model = kind(n_estimators=3, estimator=inner, random_state=0).fit(X, Y)
+    read = load(model)
+    conformance.check(read, rows=100).raise_if_wrong()
+    shown = read.ensemble.probabilities(read.ensemble.margins_emulated(X))
+    assert shown == pytest.approx(model.predict_proba(X), rel=1e-14)
+    answer = ts.sensitivity(model, vary="f0", gap=0.05, data=X)
+    assert answer.verdict == "found"
+    low, high = sorted(model.predict_proba(np.asarray(answer.pair, float))[:, 1])
+    assert low <= 0.45
+    assert high >= 0.55
+
+
+def test_no_row_flips_where_no_input_does() -> None:
+    """Not all values of a row are tried within the time, but a proof about all inputs decides for rows, too."""
+    kind = pytest.importorskip("imblearn.ensemble").EasyEnsembleClassifier
+    model = kind(n_estimators=10, random_state=0).fit(X, Y)
+    many = _RNG.random((2000, 3))
+    records = ts.audit(model, many, vary=["f0", "f1"], gap=["0.05", "0.4"], time_limit=1).records
+    proved = [one for one in records if one["verdict"] == "none"]
+    assert proved
+    assert all(one["rows_complete"] and one["rows_flipped"] == 0 for one in proved)
+
+
+def test_a_bag_of_boosted_votes_for_three_classes_is_refused_with_a_remedy() -> None:
+    kind = pytest.importorskip("imblearn.ensemble").EasyEnsembleClassifier
+    model = kind(n_estimators=2, random_state=0).fit(X, Y + (X[:, 2] > 0.5))
     with pytest.raises(ModelError, match="not functions of its scores") as told:
         load(model)
     assert "<EasyEnsembleClassifier>" in told.value.place

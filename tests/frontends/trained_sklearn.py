@@ -116,7 +116,7 @@ MODELS: dict[str, Callable[[], Any]] = {
 REFUSED: dict[str, Callable[[], Any]] = {
     "AdaBoostRegressor": lambda: fitted(ensemble.AdaBoostRegressor(n_estimators=3), "value"),
     "not functions of its scores": lambda: fitted(
-        ensemble.BaggingClassifier(ensemble.AdaBoostClassifier(n_estimators=2, **VOTES), n_estimators=2), "two"
+        ensemble.BaggingClassifier(ensemble.AdaBoostClassifier(n_estimators=2, **VOTES), n_estimators=2), "four"
     ),
     "IsolationForest": lambda: ensemble.IsolationForest(n_estimators=3).fit(numeric()),
     "KNeighborsClassifier": lambda: fitted(KNeighborsClassifier(), "two"),

@@ -430,9 +430,7 @@ class SetAudit:
         records = []
         for one, part in zip(answers, typical, strict=True):
             noted = replace(one.result, notes=(*one.result.notes, *notes))
-            records.append(
-                {**self._put(one.asked, noted, swing, seconds, _of_rows(one.rows)), **self._share(one), **part}
-            )
+            records.append({**self._put(one.asked, noted, swing, seconds, _of_rows(one)), **self._share(one), **part})
         return records
 
     def lost(self, reason: str) -> list[dict[str, Any]]:
@@ -653,13 +651,15 @@ def unknown(query: Query, reason: str) -> Result:
     return Result(query.name, Verdict.UNKNOWN, reason, notes=(reason,))
 
 
-def _of_rows(rows: EventRows) -> dict[str, Any]:
-    """The record's fields about rows that flip. A row flips down if it is the first point, and up if it is the second point."""
-    order, sides = rows.order(), rows.sides()
+def _of_rows(one: Audited) -> dict[str, Any]:
+    """The record's fields about rows that flip. A row flips down if it is the first point, and up if it is the second point. If
+    no input is an answer, no row flips, whether or not all of its values were tried.
+    """
+    rows, order, sides = one.rows, one.rows.order(), one.rows.sides()
     known = {
         "rows": len(rows),
         "rows_flipped": len(order),
-        "rows_complete": rows.complete,
+        "rows_complete": rows.complete or (one.result.verdict is Verdict.NONE and not len(order)),
         "flipped_rows": rows.index[order[:LISTED]].tolist(),
     }
     if sides is not None:

@@ -19,12 +19,14 @@ from treesens.compiler.model import Ensemble, ModelSource, Task
 from treesens.errors import ModelError
 from treesens.extensions.formats.blending import blend_of
 from treesens.extensions.formats.links.blend import Way
+from treesens.extensions.formats.links.calibration import Sigmoid
 from treesens.extensions.formats.links.several import Mean
 from treesens.extensions.formats.sklearn.calibrated import (
     calibrated,
     calibration_of,
     folds_of,
     is_calibrated,
+    last_of,
     read_calibrated_classes,
     read_fold,
 )
@@ -152,7 +154,7 @@ def _parts_of(obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource,
         return _folds_of_classes(obj, load, source, name) if len(obj.classes_) > 2 else _folds(obj, load, place)
     if kind in _VOTING:
         return _votes(obj, load, place)
-    return _stack(obj, load, place) if kind in _STACKING else _bag(obj, load)
+    return _stack(obj, load, place) if kind in _STACKING else _bag(obj, load, place)
 
 
 def _few(formats: Sequence[str]) -> str:
@@ -187,9 +189,8 @@ def _check(e: Ensemble, classes: int, place: str) -> None:
     votes = e.link.votes and not e.link.compares_members
     if not e.link.is_known or votes or (isinstance(e.link, Logistic) and e.n_outputs > 1):
         message = f"a model inside ({e.source.format}) has probabilities that are not functions of its scores"
-        raise ModelError(
-            message, place=place, remedy="leave it out (AdaBoost, exponential loss, counted votes), or " + _ONE_BY_ONE
-        )
+        remedy = "leave it out (AdaBoost of several classes, exponential loss, counted votes), or " + _ONE_BY_ONE
+        raise ModelError(message, place=place, remedy=remedy)
     if not classes and e.n_outputs > 1:
         raise ModelError("multi-target models are not supported", place=place, remedy="pass one model per target")
 
@@ -231,7 +232,8 @@ def _votes(obj: Any, load: Callable[[Any], LoadedModel], place: str) -> _Parts:
     weights = weights_of(obj, place)
     written = [Fraction(repr(w)) for w in weights or [1.0] * len(obj.estimators_)]
     shares = [w / sum(written) for w in written]
-    return _Parts([load(e) for e in obj.estimators_], shares, Way.AVERAGE if classifier else Way.ROWS, weights)
+    members = [_member(e, load, place) for e in obj.estimators_]
+    return _Parts(members, shares, Way.AVERAGE if classifier else Way.ROWS, weights)
 
 
 def _stack(obj: Any, load: Callable[[Any], LoadedModel], place: str) -> _Parts:
@@ -266,11 +268,22 @@ def _stack(obj: Any, load: Callable[[Any], LoadedModel], place: str) -> _Parts:
     return _Parts(members, shares, way, weights.tolist(), intercept, classifier)
 
 
-def _bag(obj: Any, load: Callable[[Any], LoadedModel]) -> _Parts:
+def _member(estimator: Any, load: Callable[[Any], LoadedModel], place: str) -> LoadedModel:
+    """The model of a member. Votes of AdaBoost for two classes, whose sum has no link, get the probability of the library:
+    the logistic function of the votes' difference over the sum of all weights (Zhu, Zou, Rosset and Hastie 2009, equation 15).
+    """
+    model, last = load(estimator), last_of(estimator)
+    if any(kind.__name__ == "AdaBoostClassifier" for kind in type(last).__mro__) and model.ensemble.n_outputs == 1:
+        probable = Sigmoid(-1.0 / float(np.sum(last.estimator_weights_)), 0.0)
+        return calibrated(replace(model, notes=()), probable, place)  # its note is about margins
+    return model
+
+
+def _bag(obj: Any, load: Callable[[Any], LoadedModel], place: str) -> _Parts:
     names, count = names_of(obj), len(obj.estimators_)
     members = []
     for estimator, used in zip(obj.estimators_, obj.estimators_features_, strict=True):
-        members.append(_over_all(load(estimator), np.asarray(used, np.int64), names))
+        members.append(_over_all(_member(estimator, load, place), np.asarray(used, np.int64), names))
     return _Parts(members, [Fraction(1, count)] * count, Way.SUM)
 
 

@@ -65,7 +65,7 @@ def _fold(obj: Any, place: str, fold: int, scores: int) -> tuple[Any, tuple[Lear
     if list(inner.classes_) != list(obj.classes_):
         message = f"the model inside has {len(inner.classes_)} classes, but the calibration {len(obj.classes_)}"
         raise ModelError(message, place=place, remedy="train it on rows of all classes")
-    if type(_last(inner)).__name__.startswith("AdaBoost"):
+    if type(last_of(inner)).__name__.startswith("AdaBoost"):
         message = "calibrated AdaBoost is not supported: its decision function is divided by the sum of its weights"
         raise ModelError(message, place=place, remedy=_INSIDE)
     # scikit-learn calibrates the decision function if the model has one, and otherwise probabilities.
@@ -76,7 +76,7 @@ def _fold(obj: Any, place: str, fold: int, scores: int) -> tuple[Any, tuple[Lear
     return inner, read
 
 
-def _last(estimator: Any) -> Any:
+def last_of(estimator: Any) -> Any:
     """The final estimator inside pipelines, searches, cut-offs and frozen estimators."""
     while True:
         kind = type(estimator).__name__
