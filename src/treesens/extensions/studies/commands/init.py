@@ -15,6 +15,7 @@ from treesens.commands.outputs import OutputFile
 from treesens.compiler.base.files import check_writable, write_atomically
 from treesens.data.tables import Table
 from treesens.errors import OverwriteError, UsageError
+from treesens.extensions.studies.commands.study import model_and_table
 from treesens.extensions.studies.learn_search import domain_lines, first_look
 from treesens.extensions.studies.recognised import label_column, named_classes, suggested
 from treesens.frontends.base import LoadedModel
@@ -28,7 +29,7 @@ _PATH: click.Path = click.Path(path_type=Path)
 
 @click.command("init")
 @click.argument("model", type=_PATH)
-@click.argument("data", type=_PATH)
+@click.argument("data", metavar="TABLE", type=_PATH)
 @click.option("--label", help="The label column.")
 @click.option("--output", "-o", type=OutputFile(), help="The file of questions. Default: NAME.sens next to the model.")
 @click.option("--force", is_flag=True, help="Replace existing files.")
@@ -37,13 +38,14 @@ _PATH: click.Path = click.Path(path_type=Path)
 def command(
     model: Path, data: Path, label: str | None, output: Path | None, force: bool, form: str | None, trust_pickle: bool
 ) -> int:
-    """Write an initial question file about MODEL, with the domains of the table DATA, and an initial treesens.toml next to it.
+    """Write an initial question file about MODEL, with the domains of TABLE, and an initial treesens.toml next to it.
 
     Both files contain many comments: read and edit the files. Existing files are kept.
     """
     from treesens.data.tables import read_table
     from treesens.frontends.registry import load
 
+    model, data = model_and_table(model, data, form, "treesens init MODEL TABLE")
     loaded, table = load(model, form, trust_pickle=trust_pickle), read_table(data, label=label)
     if label is None and (found := label_column(loaded, table)).why:
         table = replace(table, label=found.name)

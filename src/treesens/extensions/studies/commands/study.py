@@ -99,26 +99,29 @@ _TABLES = (".csv", ".gz", ".ods", ".parquet", ".tsv", ".xls", ".xlsx")
 """Names of tables, for files whose content looks like a model."""
 
 
-def _told_apart(study: Study[Any, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments with the model and the table in their places. Raises UsageError for two models, two tables, or a table
-    that is missing or given twice.
-    """
+def model_and_table(first: Path, second: Path, form: str | None, usage: str) -> tuple[Path, Path]:
+    """Two files as a model and a table, by their content. Raises UsageError for two models or two tables."""
     from treesens.frontends.registry import is_model
 
-    first, second, usage = given["model"], given["rows_file"], f"treesens {study.name} MODEL TABLE"
+    models = [is_model(path, form) for path in (first, second)]
+    if models == [True, True]:  # some models and some workbooks are archives
+        models = [path.suffix.lower() not in _TABLES for path in (first, second)]
+    if models[0] == models[1] and first.exists() and second.exists():
+        both = "both files are models" if models[0] else "neither file is a model of a known format"
+        raise UsageError(f"{both}: `{first}` and `{second}`", remedy=f"name one model and one table: {usage}")
+    return (second, first) if models == [False, True] else (first, second)
+
+
+def _told_apart(study: Study[Any, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments with the model and the table in their places. Raises UsageError if the table is missing or given twice."""
+    second, usage = given["rows_file"], f"treesens {study.name} MODEL TABLE"
     if second is None:
         if study.needs_table and given["data"] is None:
             raise UsageError("no table is given", remedy=f"name a CSV or Parquet file: {usage}")
         return given
     if given["data"] is not None:
         raise click.UsageError(f"the table is given twice: --data, and an unexpected extra argument ({second})")
-    models = [is_model(path, given["form"]) for path in (first, second)]
-    if models == [True, True]:  # some models and some workbooks are archives
-        models = [path.suffix.lower() not in _TABLES for path in (first, second)]
-    if models[0] == models[1] and first.exists() and second.exists():
-        both = "both files are models" if models[0] else "neither file is a model of a known format"
-        raise UsageError(f"{both}: `{first}` and `{second}`", remedy=f"name one model and one table: {usage}")
-    model, data = (second, first) if models == [False, True] else (first, second)
+    model, data = model_and_table(given["model"], second, given["form"], usage)
     return {**given, "model": model, "data": data}
 
 
