@@ -214,6 +214,14 @@ def test_sparse_rows_are_read_as_the_library_reads_them(last: Callable[[], Any],
     conformance.check(load(sparse(last(), *steps)), rows=60).raise_if_wrong()
 
 
+@pytest.mark.parametrize("last", [xgboost, forest])
+@pytest.mark.parametrize("scaler", [preprocessing.StandardScaler(with_mean=False), preprocessing.MaxAbsScaler()])
+def test_scalers_of_sparse_rows_multiply_by_the_reciprocal(scaler: Any, last: Callable[[], Any]) -> None:
+    """Also as the first step of an inner pipeline, which is read as if its steps were those of the outer one."""
+    for end in (pipeline.make_pipeline(scaler, last()), pipeline.make_pipeline("passthrough", scaler, last())):
+        conformance.check(load(sparse(end, *FILLED)), rows=60).raise_if_wrong()
+
+
 def test_zeros_of_dense_and_of_sparse_rows_differ_for_xgboost() -> None:
     made = sparse(xgboost())
     rows = made[:-1].transform(raw())
@@ -227,6 +235,9 @@ def test_wrappers_of_xgboost_over_sparse_rows_are_refused() -> None:
         with pytest.raises(ModelError, match="which takes its zeros for missing values") as caught:
             load(sparse(wrapper))
         assert "sparse_threshold=0" in (caught.value.remedy or "")
+    inner = pipeline.make_pipeline(preprocessing.MaxAbsScaler(), light())
+    with pytest.raises(ModelError, match="a pipeline with steps of its own"):
+        load(sparse(ensemble.VotingClassifier([("one", inner)], voting="soft"), *FILLED))
 
 
 def test_categories_keep_the_names_of_the_user() -> None:

@@ -130,7 +130,7 @@ def _levels(columns: Sequence[Column], drops_zeros: bool) -> tuple[list[Column],
             of_number[key] = len(every)
             lost = 1.0 if np.isnan(column.missing) else _sign(np.array([column.missing]))[0]
             every.append(
-                Column(column.source, _signs(column.present), float(lost))
+                Column(column.source, _signs(column.stored or column.present), float(lost))
                 if column.picks is None
                 else replace(column, picks=None, images=None)
             )

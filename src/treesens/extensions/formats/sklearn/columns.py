@@ -48,6 +48,8 @@ class Column:
     picks: Float64 | None = None
     mark: str | None = None
     """The missing value of the encoder, `None` or `NaN`; the encoder treats the other marker as an unknown category."""
+    stored: Function | None = None
+    """The numbers of the column at the step that made a sparse matrix, which leaves out the zeros; None in a dense matrix."""
 
     def mapped(self, function: Function) -> Column:
         """The column after an increasing function, which is also applied to NaN."""
@@ -110,7 +112,7 @@ def _column_transformer(step: Any, columns: Sequence[Column], place: str) -> lis
         chosen = [columns[i] for i in indices[name]]
         if chosen:
             result += transform_columns(part, chosen, f"{place}.{name}")
-    return result
+    return [replace(column, stored=column.present if step.sparse_output_ else None) for column in result]
 
 
 def _function(step: Any, columns: Sequence[Column], place: str) -> list[Column]:
@@ -168,12 +170,15 @@ def _scaled(columns: Sequence[Column], place: str, *operations: tuple[str, Any])
     result = []
     for i, given in enumerate(columns):
         column = given
-        for name, values in operations:
+        for written, values in operations:
             if values is None:
                 continue
+            name = written
             constant = np.float64(values[i])
             if name in ("/", "*") and not constant > 0:
                 raise ModelError(f"column {i} is scaled by {constant}", place=place, remedy="remove that column")
+            if name == "/" and column.stored is not None:  # sparse columns are multiplied by the reciprocal
+                name, constant = "*", np.float64(1.0) / constant
             column = column.mapped(_OPERATIONS[name](constant))
         result.append(column)
     return result

@@ -34,14 +34,19 @@ def is_pipeline(obj: Any) -> bool:
 
 
 def predicting(pipeline: Any) -> Any:
-    """The pipeline as used for predictions, without the steps of imbalanced-learn that resample rows in training."""
+    """The pipeline as used for predictions: without steps of imbalanced-learn that resample rows in training, and with the
+    steps of a pipeline at its end.
+    """
     from sklearn.pipeline import Pipeline
 
     steps = getattr(pipeline, "steps", None)
     if not isinstance(steps, list) or not steps or not all(isinstance(s, tuple | list) and len(s) == 2 for s in steps):
         raise ModelError("the pipeline has no list of steps", remedy="the file is damaged; save the model again")
     kept = [(name, step) for name, step in pipeline.steps if not hasattr(step, "fit_resample")]
-    return Pipeline(kept) if type(pipeline) is not Pipeline else pipeline
+    if kept and is_pipeline(kept[-1][1]):
+        name, last = kept.pop()
+        kept += [(f"{name}.{inner}", step) for inner, step in predicting(last).steps]
+    return pipeline if type(pipeline) is Pipeline and kept == pipeline.steps else Pipeline(kept)
 
 
 def read_pipeline(given: Any, load: Callable[[Any], LoadedModel], place: str) -> LoadedModel:
@@ -90,7 +95,7 @@ def read_pipeline(given: Any, load: Callable[[Any], LoadedModel], place: str) ->
         margins = predictor(pipeline, rows, linear.margins, linear.ensemble.n_outputs)
         predicts = replayer(pipeline, rows, linear.ensemble)
         return LoadedModel(linear.ensemble, "sklearn", margins, predicts=predicts, inputs=rows)
-    drops_zeros = sparse and _drops_zeros(last, model.frontend, place)
+    drops_zeros = sparse and _takes_sparse_rows(last, model.frontend, place)
     # LightGBM reads small numbers as 0 in dense rows alone; the edge of the band is the only one that a split separates from 0.
     edge = -model.ensemble.zero_band if sparse else 0.0
     inner = replace(model.ensemble, zero_band=0.0) if edge else model.ensemble
@@ -99,9 +104,11 @@ def read_pipeline(given: Any, load: Callable[[Any], LoadedModel], place: str) ->
     def before(function: Callable[[Any], Any], outputs: int) -> Any:
         def call(step: Any, x: Any) -> Any:
             made = step.transform(x) if len(step.steps) else x
+            if drops_zeros:
+                stored, made = made.tocoo(), np.full(made.shape, np.nan)
+                made[stored.row, stored.col] = stored.data
             made = np.asarray(made.toarray() if hasattr(made, "toarray") else made, dtype=np.float64)
-            made = np.where(made == edge, np.nextafter(edge, -np.inf), made) if edge else made
-            return function(np.where(made == 0, np.nan, made) if drops_zeros else made)
+            return function(np.where(made == edge, np.nextafter(edge, -np.inf), made) if edge else made)
 
         return predictor(front, rows, call, outputs)
 
@@ -116,17 +123,18 @@ def read_pipeline(given: Any, load: Callable[[Any], LoadedModel], place: str) ->
     )
 
 
-def _drops_zeros(last: Any, frontend: str, place: str) -> bool:
-    """True if the model takes a zero of a sparse matrix for a missing value, as XGBoost does."""
-    if frontend == "xgboost":
-        return True
-    if any(type(value).__module__.startswith("xgboost") for value in getattr(last, "get_params", dict)().values()):
+def _takes_sparse_rows(last: Any, frontend: str, place: str) -> bool:
+    """True if a zero of a sparse matrix is a missing value, as for XGBoost. Raises ModelError for wrappers with inner steps."""
+    inner = tuple(getattr(last, "get_params", dict)().values())
+    boosted = frontend != "xgboost" and any(type(value).__module__.startswith("xgboost") for value in inner)
+    if boosted or any(map(is_pipeline, inner)):
+        what = "XGBoost, which takes its zeros for missing values" if boosted else "a pipeline with steps of its own"
         raise ModelError(
-            f"the steps pass a sparse matrix to a {type(last).__name__} of XGBoost, which takes its zeros for missing values",
+            f"the steps pass a sparse matrix to a {type(last).__name__} of {what}",
             place=place,
             remedy="train with dense columns: OneHotEncoder(sparse_output=False), ColumnTransformer(.., sparse_threshold=0)",
         )
-    return False
+    return frontend == "xgboost"
 
 
 def _categories(columns: Sequence[Column], place: str) -> dict[int, tuple[Any, ...]]:
