@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.ensemble import AdaBoostClassifier, RandomForestClassifier, RandomForestRegressor
 from sklearn.tree import DecisionTreeClassifier
@@ -68,14 +69,27 @@ def test_a_bag_of_boosted_votes_for_three_classes_is_refused_with_a_remedy() -> 
     assert "pass the inner models one by one" in str(told.value.remedy)
 
 
-def test_randomised_predictions_are_refused_with_the_model_to_pass() -> None:
+@pytest.mark.parametrize("constraints", ["demographic_parity", "equalized_odds"])
+def test_lots_between_cutoffs_are_refused_with_a_decision_that_states_them(constraints: str) -> None:
+    """The decision gives each row the outcome that the optimizer's own chances have."""
     kind = pytest.importorskip("fairlearn.postprocessing").ThresholdOptimizer
-    forest = RandomForestClassifier(3, random_state=0)
-    model = kind(estimator=forest, predict_method="predict_proba").fit(X, Y, sensitive_features=X[:, 2] > 0.5)
-    with pytest.raises(ModelError, match="ThresholdOptimizer is not supported") as told:
+    table = pd.DataFrame(X, columns=["f0", "f1", "f2"]).assign(group=np.where(X[:, 2] > 0.5, "a b", "c"))
+    coded = table.assign(group=(table.group == "c").astype(int))
+    inner = RandomForestClassifier(5, max_depth=4, random_state=0)
+    model = kind(estimator=inner, constraints=constraints, predict_method="predict_proba")
+    model.fit(coded, Y, sensitive_features=table.group)
+    with pytest.raises(ModelError, match="it draws lots between cut-offs") as told:
         load(model)
-    assert "pass its `estimator_`" in str(told.value.remedy)
-    assert load(model.estimator_).ensemble.n_trees == 3
+    before, decision = str(told.value.remedy).split(": ", 1)
+    assert "pass its `estimator_`" in before
+    chances = model._pmf_predict(coded, sensitive_features=table.group)[:, 1]
+    expected = np.where(chances > 1 - 1e-9, "yes", np.where(chances > 1e-9, "drawn", "no"))
+    head = 'model m from "m"\ndata d from "d"\nfeature group: category {`a b` = 0, c = 1}\ndomain from d\n'
+    for outcome in ("yes", "drawn", "no"):
+        question = f"\nquery q: count rows of d as a such that decision(a) = {outcome}"
+        text = head + decision.replace("GROUP", "group") + question
+        answer = ts.check_text(text, models={"m": model.estimator_}, data={"d": coded})["q"]
+        assert list(answer.count.rows) == np.flatnonzero(expected == outcome).tolist()
 
 
 class Seeded(RandomForestRegressor):

@@ -114,8 +114,6 @@ _PARTS = {
 }
 """Models composed of parts that can be read one by one, each with the remedy."""
 _OTHERS = {
-    "ThresholdOptimizer": "it draws lots between cut-offs per group, and reads the groups apart from the rows: pass its "
-    "`estimator_`, and state the cut-off of each group as a `decision`",
     "ExponentiatedGradient": "it draws a model for every prediction: pass one of its `predictors_`",
     "AdaBoostRegressor": "a weighted median is not a sum over trees",
     "IsolationForest": "its score is not a sum of leaf values compared with a bound; use a supervised model",

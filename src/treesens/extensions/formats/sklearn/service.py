@@ -12,6 +12,7 @@ from treesens.errors import ModelError
 from treesens.extensions.formats.sklearn.blends import is_blend, read_blend
 from treesens.extensions.formats.sklearn.calibrated import calibrated
 from treesens.extensions.formats.sklearn.linear import is_linear
+from treesens.extensions.formats.sklearn.lots import refuse_lots
 from treesens.extensions.formats.sklearn.outputs import OneOutput, one_output, read_output
 from treesens.extensions.formats.sklearn.pipeline import is_pipeline, read_alone, read_pipeline
 from treesens.extensions.formats.sklearn.subclasses import as_parent
@@ -26,6 +27,7 @@ __all__ = ["one_output", "read"]
 
 def read(obj: Any, place: str, name: str, form: str) -> LoadedModel | None:
     """The model of a wrapper, a pipeline, a linear model, a single output, or a model of models; None for other estimators."""
+    refuse_lots(obj, place)
     if (parent := as_parent(obj, place)) is not None:
         return SklearnFrontend().read(parent, place, name, form)
     outside = unwrap(obj, place)
