@@ -45,7 +45,7 @@ def refuse_lots(obj: Any, place: str) -> None:
 
 
 def _cases(group: Any, rule: Mapping[str, Any], score: str) -> Iterator[str]:
-    """The cases of a group in which the second class has a chance, from the highest scores down, since the first case that holds
+    """The cases of a group in which the second class has a chance, from the highest scores down, since the first one that holds
     counts. The chance rises with the score; cut-offs may be infinite.
     """
     cuts = [(float(rule[f"operation{k}"].threshold), float(rule[f"p{k}"])) for k in (0, 1)]
