@@ -225,6 +225,15 @@ def test_the_headline_proposes_more_time_for_undecided_questions() -> None:
     )
 
 
+def test_the_headline_counts_a_feature_once_for_all_pairs_of_classes(folder: Path, tmp_path: Path) -> None:
+    rows = rows_of(folder)
+    classes = np.digitize(rows.income, [45, 55])
+    xgb.XGBClassifier(n_estimators=5, max_depth=2).fit(rows, classes).save_model(tmp_path / "k.json")
+    rows.to_csv(tmp_path / "k.csv", index=False)
+    done = run_command(tmp_path, "audit", "k.json", "k.csv", "--protected", "income", COLUMNS="2000")
+    assert done.stdout.startswith("At margin 0, 1 of 1 protected feature can change a decision: income ("), done.stdout
+
+
 def test_every_command_is_in_a_group_of_the_help() -> None:
     listed = [name for names in HELP_GROUPS.values() for name in names]
     assert len(listed) == len(set(listed))
