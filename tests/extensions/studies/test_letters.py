@@ -158,6 +158,18 @@ def test_a_template_and_permitted_changes(applicants: Path, capsys: pytest.Captu
         assert re.fullmatch(r"Dear \d+,\nnot granted, but refused\.\n\n1\. history\n\nRights: \.\.\.\n", text)
 
 
+def test_letters_fill_an_existing_folder_and_replace_no_file(
+    applicants: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("out").mkdir()
+    assert run("--letters", "out", "--quiet") == run("--letters", "out", "--quiet") == 0
+    assert list(Path("out").glob("row-*.txt"))
+    Path("note.txt").write_text("mine")
+    assert run("--letters", "note.txt") == 1
+    assert "internal error" not in capsys.readouterr().err
+    assert Path("note.txt").read_text() == "mine"
+
+
 def test_denials_without_reasons_have_no_letter(applicants: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run("--letters", "out", "--protected", '"debt, %",history')
     assert "no letter, since no reasons are known" in " ".join(capsys.readouterr().err.split())
@@ -200,4 +212,4 @@ def test_mistakes_are_found_before_the_work(
     Path("empty.toml").write_text(head)
     assert run(*words) in (1, 2)
     assert message in " ".join(capsys.readouterr().err.split())
-    assert not Path("out").exists()
+    assert list(Path("out").glob("*")) == []

@@ -74,7 +74,6 @@ class Letters:
 
     def write(self, records: Sequence[dict[str, Any]], favourable: str) -> Iterator[str]:
         """Writes the letters; yields a sentence about each denial without one."""
-        self.folder.mkdir(parents=True, exist_ok=True)
         for record in records:
             if not record["reasons"]:
                 yield f"row {record['row']}: no letter, since no reasons are known: {record['reason']}"
