@@ -16,6 +16,7 @@ import treesens as ts
 from tests.extensions.studies.grids import NAMES, two_classes
 from treesens.cli import main
 from treesens.errors import UsageError
+from treesens.extensions.studies.report.letters import page
 
 LIMITS: list[dict[str, Any]] = [
     {"fixed": ["q"]},
@@ -168,6 +169,17 @@ def test_letters_fill_an_existing_folder_and_replace_no_file(
     assert run("--letters", "note.txt") == 1
     assert "internal error" not in capsys.readouterr().err
     assert Path("note.txt").read_text() == "mine"
+
+
+def test_numbers_of_a_template_are_kept() -> None:
+    shown = page("1. Decision\n\n2. Reasons\n\n1. Debt\n2. Income\n\n7. Rights", "Row 1")
+    parts = [
+        "<ol><li>Decision</li></ol>",
+        "<p>2. Reasons</p>",
+        "<ol><li>Debt</li><li>Income</li></ol>",
+        "<p>7. Rights</p>",
+    ]
+    assert "\n".join(parts) in shown
 
 
 def test_denials_without_reasons_have_no_letter(applicants: Path, capsys: pytest.CaptureFixture[str]) -> None:

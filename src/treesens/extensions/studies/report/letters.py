@@ -18,7 +18,6 @@ from treesens.visible import visible
 
 FIELDS = ("date", "reference", "decision", "favourable", "reasons")
 _FIELD = re.compile(r"\{(\w+)\}")
-_ITEM = re.compile(r"\d+\. ")
 LETTER = """{date}
 
 Reference: {reference}
@@ -128,8 +127,10 @@ def page(text: str, title: str) -> str:
     parts = []
     for block in re.split(r"\n\s*\n", text.strip()):
         lines = [html.escape(line) for line in block.splitlines()]
-        if all(_ITEM.match(line) for line in lines):
-            items = "".join(f"<li>{_ITEM.sub('', line, count=1)}</li>" for line in lines)
+        if all(
+            line.startswith(f"{number}. ") for number, line in enumerate(lines, 1)
+        ):  # a list numbers its items from 1
+            items = "".join(f"<li>{line.partition(' ')[2]}</li>" for line in lines)
             parts.append(f"<ol>{items}</ol>")
         else:
             parts.append("<p>" + "\n".join(lines) + "</p>")
