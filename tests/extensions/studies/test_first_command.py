@@ -263,6 +263,7 @@ def test_init_of_three_classes_fails_no_question(folder: Path, tmp_path: Path) -
     xgb.XGBClassifier(n_estimators=5, max_depth=2).fit(rows, classes).save_model(tmp_path / "k.json")
     rows.assign(y=classes).to_csv(tmp_path / "k.csv", index=False)
     assert run_command(tmp_path, "init", "k.json", "k.csv").returncode == 0
+    assert run_command(tmp_path, "fmt", "--check", "k.sens").returncode == 0
     assert run_command(tmp_path, "check", "k.sens").returncode == 0
 
 
