@@ -114,7 +114,7 @@ def _told_apart(study: Study[Any, Any], given: dict[str, Any]) -> dict[str, Any]
         raise click.UsageError(f"the table is given twice: --data, and an unexpected extra argument ({second})")
     models = [is_model(path, given["form"]) for path in (first, second)]
     if models[0] == models[1]:  # some models and some workbooks are archives, and a missing file has only a name
-        models = [path.suffix.lower() not in _TABLES for path in (first, second)]
+        models = [set(map(str.lower, path.suffixes)).isdisjoint(_TABLES) for path in (first, second)]
     if models[0] == models[1] and first.exists() and second.exists():
         both = "both files are models" if models[0] else "neither file is a model of a known format"
         raise UsageError(f"{both}: `{first}` and `{second}`", remedy=f"name one model and one table: {usage}")
