@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import json
 import shutil
 import tomllib
@@ -208,7 +209,9 @@ def test_many_sets_have_less_time_and_protected_sets_more() -> None:
 
 def test_the_terminal_begins_with_the_headline_of_the_report(folder: Path, tmp_path: Path) -> None:
     pytest.importorskip("jinja2")
-    done = run_command(folder, "audit", "m.json", "t.csv", "--report", str(tmp_path / "a.html"), COLUMNS="2000")
+    outputs = ("--report", str(tmp_path / "a.html"), "--card", str(tmp_path / "a.md"))
+    done = run_command(folder, "audit", "m.json", "t.csv", *outputs, COLUMNS="2000")
+    assert "| **sex** (protected? suggested) |" in (tmp_path / "a.md").read_text("utf-8")
     facts = json.loads((tmp_path / "a.audit.json").read_text("utf-8"))
     sentence = headline(grouped(facts["results"], Names.of_facts(facts)), facts)
     assert done.stdout.splitlines()[0] == sentence
@@ -303,3 +306,5 @@ def test_a_workbook_is_no_model(folder: Path, tmp_path: Path) -> None:
         done = run_command(tmp_path, "audit", *words)
         assert done.returncode == 2
         assert "Excel" in done.stderr
+    (tmp_path / "rows.csv.bz2").write_bytes(bz2.compress((folder / "t.csv").read_bytes()))
+    assert "bunzip2" in run_command(tmp_path, "audit", "rows.csv.bz2", "m.json").stderr

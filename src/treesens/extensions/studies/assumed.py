@@ -66,7 +66,9 @@ def _label(study: Study[Any, Any], asked: Asking[Any], _: Sequence[str]) -> Iter
     by |= {name for group in getattr(asked.options, "price_by", None) or () for name in group}
     others = [name for name in table.columns if not {name, name.replace(" ", "_")} & known and name not in by]
     if others:
-        yield _stated("label", f"no label is stated: {_listed(others)} {'is' if len(others) == 1 else 'are'} left out", "--label")
+        yield _stated(
+            "label", f"no label is stated: {_listed(others)} {'is' if len(others) == 1 else 'are'} left out", "--label"
+        )
 
 
 def _domain(study: Study[Any, Any], asked: Asking[Any], _: Sequence[str]) -> Iterator[Assumed]:
