@@ -237,6 +237,11 @@ def test_the_headline_counts_a_feature_once_for_all_pairs_of_classes(folder: Pat
     rows.to_csv(tmp_path / "k.csv", index=False)
     done = run_command(tmp_path, "audit", "k.json", "k.csv", "--protected", "income", COLUMNS="2000")
     assert done.stdout.startswith("At margin 0, 1 of 1 protected feature can change a decision: income ("), done.stdout
+    moved = ("audit", "k.json", "k.csv", "-v", "mileage", "--classes", "1", "--margin", "9")
+    said = run_command(tmp_path, *moved, COLUMNS="2000").stdout
+    assert said.startswith("At margin 9, 1 of 1 audited feature is proved not to move the score of class 1 so far."), (
+        said
+    )
 
 
 def test_every_command_is_in_a_group_of_the_help() -> None:

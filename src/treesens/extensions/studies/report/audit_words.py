@@ -150,8 +150,10 @@ def headline(groups: Sequence[dict[str, Any]], facts: Record) -> str:
         strongest.setdefault(tuple(group["records"][0]["varied"]), (group["name"], group["records"][0]))
     first = list(strongest.values())
     subject = _subject(len(first), protected, noun, suggested=bool(of[0]["records"][0].get("suggested")))
-    moved = first[0][1].get("max_swing_unit") == "value"
-    change = "move the prediction so far" if moved else "change a decision"
+    about = first[0][1]
+    change = "move the prediction so far" if about.get("max_swing_unit") == "value" else "change a decision"
+    if len(about.get("classes", ())) == 1 and "threshold" not in about:
+        change = f"move the score of class {about['classes'][0]} so far"
     parts: list[str] = []
     for verdict in ("found", "none", "unknown"):
         some = [(name, record) for name, record in first if record["verdict"] == verdict]
