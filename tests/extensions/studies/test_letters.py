@@ -182,6 +182,21 @@ def test_numbers_of_a_template_are_kept() -> None:
     assert "\n".join(parts) in shown
 
 
+@pytest.mark.parametrize("known", ["C-", ""])
+def test_a_denial_without_a_reference_has_no_letter(
+    known: str, applicants: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import pandas as pd
+
+    denied = np.flatnonzero(pd.read_pickle("predicted.pickle")["bad"] == 1).tolist()
+    frame = pd.read_csv("d.csv")
+    frame.assign(ref=[None if row == denied[0] else f"{known}{row}" for row in range(len(frame))]).to_csv("d.csv")
+    assert run("--letters", "out", "--reference", "ref") == 0
+    assert f"row {denied[0]}: no letter, since its reference is missing" in capsys.readouterr().err
+    assert {path.stem for path in Path("out").iterdir()} == {f"row-{row}" for row in denied[1:]}
+    assert f"{known}{denied[1]}\n" in Path(f"out/row-{denied[1]}.txt").read_text()
+
+
 def test_denials_without_reasons_have_no_letter(applicants: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run("--letters", "out", "--protected", '"debt, %",history')
     assert "no letter, since no reasons are known" in " ".join(capsys.readouterr().err.split())

@@ -77,6 +77,10 @@ class Letters:
             if not record["reasons"]:
                 yield f"row {record['row']}: no letter, since no reasons are known: {record['reason']}"
                 continue
+            reference = record["row"] if self.references is None else self.references[record["row"]]
+            if reference is None or reference != reference:  # noqa: PLR0124 - NaN
+                yield f"row {record['row']}: no letter, since its reference is missing"
+                continue
             text = self.text(record, favourable)
             path = self.folder / f"row-{record['row']}.txt"
             for target in (path, path.with_suffix(".html"), *([path.with_suffix(".pdf")] if self.print_pdf else [])):
