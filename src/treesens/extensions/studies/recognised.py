@@ -31,6 +31,7 @@ _LABELS = {"label", "labels", "target", "y", "class", "outcome", "decision", "de
 _PROTECTED = {
     *("sex", "gender", "age", "race", "nationality", "religion", "marital", "disability", "disabled", "orientation"),
     *("citizenship", "ethnic", "ethnicity", "pregnant", "pregnancy", "foreigner"),
+    *("female", "male", "married", "pregnancies"),
 }
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _AGREEMENT = 0.9
