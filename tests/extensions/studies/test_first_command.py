@@ -25,7 +25,8 @@ pd = pytest.importorskip("pandas")
 xgb = pytest.importorskip("xgboost")
 
 PROTECTED = ["Age", "age_years", "AgeYears", "sex", "SEX", "Personal status and sex", "gender_male", "race", "ethnicGroup",
-             "ethnicity", "Foreign worker", "maritalStatus", "religion", "is_pregnant", "disability", "Loan age"]  # fmt: skip
+             "ethnicity", "Foreign worker", "maritalStatus", "religion", "is_pregnant", "disability", "Loan age",
+             "is_female", "Male", "Married", "Pregnancies"]  # fmt: skip
 OTHERS = ["mileage", "usage", "passage", "average", "wage", "language", "sexton", "trace", "grace_period", "engagement",
           "worker", "foreign_currency", "image", "agent", "percentage"]  # fmt: skip
 
@@ -242,6 +243,14 @@ def test_the_headline_counts_a_feature_once_for_all_pairs_of_classes(folder: Pat
     assert said.startswith("At margin 9, 1 of 1 audited feature is proved not to move the score of class 1 so far."), (
         said
     )
+
+
+def test_the_audit_in_python_yields_its_records(folder: Path) -> None:
+    found = ts.audit(folder / "m.json", rows_of(folder), vary=["sex"])
+    assert [one["gap"] for one in found] == found["gap"] == [0.1, 0.2]
+    assert len(list(found)) == len(found)
+    with pytest.raises(KeyError, match="no column `sex`"):
+        found["sex"]
 
 
 def test_every_command_is_in_a_group_of_the_help() -> None:
