@@ -320,18 +320,16 @@ def _needs_backquotes(stop: Stop) -> Diagnostic | None:
 def _constraint_after_names(stop: Stop) -> Diagnostic | None:
     """`a = b except sex, a.age >= 30`: the comma continues the names, and another constraint follows."""
     before = stop.tokens[: stop.index]
-    if (
-        stop.token is not None and stop.token.type == "DOT" and before[-1] in before[:-1]
-    ):  # a point, not a name with a dot
-        before.pop()
-    elif stop.token is None or stop.token.type not in ("FUNCTION", "PREDICATE", "NOT", "LPAR", "ABS"):
+    kind = None if stop.token is None else stop.token.type
+    if kind == "DOT" and before[-1:] and before[-1] in before[:-1]:
+        before.pop()  # a point that occurs above, so not a name with a dot
+    elif kind not in ("FUNCTION", "PREDICATE", "NOT", "LPAR"):
         return None
     if stop.brackets or not before or before[-1].type != "COMMA" or "EXCEPT" not in {token.type for token in before}:
         return None
-    remedy = Remedy(
-        "separate constraints by `;`, by `and` or by a new line", ";", where=span_of(stop.source, before[-1])
-    )
-    return Diagnostic("S001", "`,` cannot continue the constraint", span_of(stop.source, before[-1]), remedy)
+    where = span_of(stop.source, before[-1])
+    remedy = Remedy("separate constraints by `;`, by `and` or by a new line", ";", where=where)
+    return Diagnostic("S001", "`,` cannot continue the constraint", where, remedy)
 
 
 def _missing_colon(stop: Stop) -> Diagnostic | None:

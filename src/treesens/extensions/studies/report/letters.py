@@ -131,9 +131,8 @@ def page(text: str, title: str) -> str:
     parts = []
     for block in re.split(r"\n\s*\n", text.strip()):
         lines = [html.escape(line) for line in block.splitlines()]
-        if all(
-            line.startswith(f"{number}. ") for number, line in enumerate(lines, 1)
-        ):  # a list numbers its items from 1
+        # A browser numbers the items of a list from 1.
+        if all(line.startswith(f"{number}. ") for number, line in enumerate(lines, 1)):
             items = "".join(f"<li>{line.partition(' ')[2]}</li>" for line in lines)
             parts.append(f"<ol>{items}</ol>")
         else:
