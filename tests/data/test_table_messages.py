@@ -121,3 +121,18 @@ def test_numbers_where_the_model_names_categories_are_told(tmp_path: Path) -> No
     )
     assert done.exit_code == 0
     assert re.search(words, done.stderr)
+
+
+def test_columns_that_are_missing_have_a_remedy() -> None:
+    xgboost = pytest.importorskip("xgboost")
+    x = pd.DataFrame(np.random.default_rng(0).random((60, 2)), columns=["age", "message"])
+    named = xgboost.XGBClassifier(n_estimators=3).fit(x, x.sum(axis=1) > 1)
+    unnamed = xgboost.XGBClassifier(n_estimators=3).fit(x.to_numpy(), x.sum(axis=1) > 1)
+    for model, table, remedy in (
+        (unnamed, x, "rename the columns, in the order of training: f0, f1"),
+        (named, x.drop(columns="age"), "add a column `age`"),
+        (named, x.rename(columns={"age": "Age"}), "did you mean `Age`?"),
+    ):
+        with pytest.raises(ts.errors.DataError, match="lacks columns") as raised:
+            ts.audit(model, table)
+        assert raised.value.remedy == remedy

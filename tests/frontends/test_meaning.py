@@ -55,6 +55,7 @@ def test_python_says_the_same(folder: Path) -> None:
         ('classes = {2 = "x"}', "no class `2`"),
         ('classes = {0 = "x", 1 = "x"}', "not the name of a single class"),
         ('classes = {0 = " "}', "not the name of a single class"),
+        ('classes = {0 = "1", 1 = "0"}', "`1` is not the name of a single class"),
         ("classes = [1]", "`classes` is .*, which does not name the classes by their labels"),
         ("favourable = 7", "`favourable` is 7"),
         ("favourable = true", "`favourable` is True"),

@@ -474,11 +474,11 @@ def align_table(model: LoadedModel, table: Table) -> Table:
     needed = [name for name in absent if name in used]
     if needed:
         listed = ", ".join(f"`{name}`" for name in needed[:8]) + (", …" if len(needed) > 8 else "")
-        raise DataError(
-            f"the table lacks columns that the model uses: {listed}",
-            place=table.name,
-            remedy=did_you_mean(needed[0], table.inputs) or "rename the columns to the names of the model's features",
-        )
+        spare = [name for name in table.inputs if name not in ensemble.feature_names]
+        remedy = did_you_mean(needed[0], spare) or f"add a column `{needed[0]}`"
+        if len(needed) == len(used) and not remedy.startswith("did you mean"):
+            remedy = f"rename the columns, in the order of training: {', '.join(ensemble.feature_names[:8])}"
+        raise DataError(f"the table lacks columns that the model uses: {listed}", place=table.name, remedy=remedy)
     for feature in ensemble.features:
         # Texts may be declared category names; others are refused when the column is read.
         if feature.name in used and not feature.labels and table.columns[feature.name].dtype != object:

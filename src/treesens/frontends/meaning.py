@@ -141,7 +141,7 @@ def _classes(value: Any, ensemble: Ensemble, place: str) -> dict[str, str]:
         if label not in known:
             has = f"its classes are {', '.join(known)}" if known else "it has none"
             raise UsageError(f"`classes`: the model has no class `{label}`", place=place, remedy=has)
-        if not name.strip() or list(named.values()).count(name) > 1:
+        if not name.strip() or list(named.values()).count(name) > 1 or name in {*known} - {label}:
             raise UsageError(f"`classes`: `{name}` is not the name of a single class", place=place, remedy=remedy)
     return named
 

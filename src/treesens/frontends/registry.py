@@ -41,7 +41,7 @@ UNFORESEEN = (ArithmeticError, AssertionError, AttributeError, LookupError, Recu
 
 
 _OTHER_FILES: Final = {
-    **dict.fromkeys((".csv", ".tsv", ".parquet"), ("a table", "pass the model first, and this table as --data {}")),
+    **dict.fromkeys((".csv", ".tsv", ".parquet"), ("a table", "pass the model first, and then this table")),
     ".sens": ("a file of questions", "answer them with `treesens check {}`"),
 }
 _OF_OUTPUT = re.compile(r"output \d+ of ")

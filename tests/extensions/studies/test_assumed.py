@@ -146,6 +146,9 @@ def test_missing_values_are_those_of_the_table(folder: Path) -> None:
     rows.loc[3, "f1"] = np.nan
     notes = ts.gap(folder / "m.json", rows, vary="f0", label="y").notes
     assert any("values may be missing in `f1` alone" in note for note in notes)
+    assert any("no label is stated: `y` is left out" in n for n in ts.gap(folder / "m.json", rows, vary="f0").notes)
+    empty = ts.gap(folder / "m.json", rows.assign(f0=np.nan), vary="f0", label="y").notes
+    assert any("table's columns, and `f0`, without values there, may have all values" in note for note in empty)
     alone = ts.gap(folder / "m.json", vary="f0").notes
     assert any("all values that the model can hold are possible" in note for note in alone)
 

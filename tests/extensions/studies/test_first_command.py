@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import json
 import shutil
 import tomllib
@@ -24,7 +25,8 @@ pd = pytest.importorskip("pandas")
 xgb = pytest.importorskip("xgboost")
 
 PROTECTED = ["Age", "age_years", "AgeYears", "sex", "SEX", "Personal status and sex", "gender_male", "race", "ethnicGroup",
-             "ethnicity", "Foreign worker", "maritalStatus", "religion", "is_pregnant", "disability", "Loan age"]  # fmt: skip
+             "ethnicity", "Foreign worker", "maritalStatus", "religion", "is_pregnant", "disability", "Loan age",
+             "is_female", "Male", "Married", "Pregnancies"]  # fmt: skip
 OTHERS = ["mileage", "usage", "passage", "average", "wage", "language", "sexton", "trace", "grace_period", "engagement",
           "worker", "foreign_currency", "image", "agent", "percentage"]  # fmt: skip
 
@@ -86,7 +88,9 @@ def test_either_order_gives_the_same_records(folder: Path) -> None:
         (("audit", "t.csv", "t.csv"), "neither file is a model of a known format"),
         (("audit", "m.json"), "no table is given"),
         (("audit", "m.json", "t.csv", "--data", "t.csv"), "the table is given twice"),
-        (("audit", "m.json", "nowhere.csv"), "nowhere.csv"),
+        (("audit", "m.json", "nowhere.csv"), "nowhere.csv: the data file"),
+        (("audit", "t.csv", "nowhere.json"), "nowhere.json: the model file"),
+        (("init", "t.csv", "m.json"), "pass the model first, and then this table"),
         (("m.json", "t.csv"), "treesens audit MODEL TABLE"),
     ],
 )
@@ -206,7 +210,9 @@ def test_many_sets_have_less_time_and_protected_sets_more() -> None:
 
 def test_the_terminal_begins_with_the_headline_of_the_report(folder: Path, tmp_path: Path) -> None:
     pytest.importorskip("jinja2")
-    done = run_command(folder, "audit", "m.json", "t.csv", "--report", str(tmp_path / "a.html"), COLUMNS="2000")
+    outputs = ("--report", str(tmp_path / "a.html"), "--card", str(tmp_path / "a.md"))
+    done = run_command(folder, "audit", "m.json", "t.csv", *outputs, COLUMNS="2000")
+    assert "| **sex** (protected? suggested) |" in (tmp_path / "a.md").read_text("utf-8")
     facts = json.loads((tmp_path / "a.audit.json").read_text("utf-8"))
     sentence = headline(grouped(facts["results"], Names.of_facts(facts)), facts)
     assert done.stdout.splitlines()[0] == sentence
@@ -225,6 +231,28 @@ def test_the_headline_proposes_more_time_for_undecided_questions() -> None:
     )
 
 
+def test_the_headline_counts_a_feature_once_for_all_pairs_of_classes(folder: Path, tmp_path: Path) -> None:
+    rows = rows_of(folder)
+    classes = np.digitize(rows.income, [45, 55])
+    xgb.XGBClassifier(n_estimators=5, max_depth=2).fit(rows, classes).save_model(tmp_path / "k.json")
+    rows.to_csv(tmp_path / "k.csv", index=False)
+    done = run_command(tmp_path, "audit", "k.json", "k.csv", "--protected", "income", COLUMNS="2000")
+    assert done.stdout.startswith("At margin 0, 1 of 1 protected feature can change a decision: income ("), done.stdout
+    moved = ("audit", "k.json", "k.csv", "-v", "mileage", "--classes", "1", "--margin", "9")
+    said = run_command(tmp_path, *moved, COLUMNS="2000").stdout
+    assert said.startswith("At margin 9, 1 of 1 audited feature is proved not to move the score of class 1 so far."), (
+        said
+    )
+
+
+def test_the_audit_in_python_yields_its_records(folder: Path) -> None:
+    found = ts.audit(folder / "m.json", rows_of(folder), vary=["sex"])
+    assert [one["gap"] for one in found] == found["gap"] == [0.1, 0.2]
+    assert len(list(found)) == len(found)
+    with pytest.raises(KeyError, match="no column `sex`"):
+        found["sex"]
+
+
 def test_every_command_is_in_a_group_of_the_help() -> None:
     listed = [name for names in HELP_GROUPS.values() for name in names]
     assert len(listed) == len(set(listed))
@@ -238,7 +266,7 @@ def test_init_writes_what_the_audit_recognises(folder: Path, tmp_path: Path) -> 
     for model in ("m.json", "r.json"):
         done = run_command(tmp_path, "init", model, "t.csv", "--force")
         assert done.returncode == 0, done.stderr
-        assert "label: `Decision`" in done.stdout
+        assert ("label: `Decision`" in done.stdout) == (model == "m.json")  # a regressor predicts no texts
         checked = run_command(tmp_path, "check", model.replace(".json", ".sens"))
         assert checked.returncode == 0, checked.stdout + checked.stderr
         if model == "m.json":
@@ -254,6 +282,7 @@ def test_init_of_three_classes_fails_no_question(folder: Path, tmp_path: Path) -
     xgb.XGBClassifier(n_estimators=5, max_depth=2).fit(rows, classes).save_model(tmp_path / "k.json")
     rows.assign(y=classes).to_csv(tmp_path / "k.csv", index=False)
     assert run_command(tmp_path, "init", "k.csv", "k.json").returncode == 0  # in either order
+    assert run_command(tmp_path, "fmt", "--check", "k.sens").returncode == 0
     assert run_command(tmp_path, "check", "k.sens").returncode == 0
 
 
@@ -291,3 +320,5 @@ def test_a_workbook_is_no_model(folder: Path, tmp_path: Path) -> None:
         done = run_command(tmp_path, "audit", *words)
         assert done.returncode == 2
         assert "Excel" in done.stderr
+    (tmp_path / "rows.csv.bz2").write_bytes(bz2.compress((folder / "t.csv").read_bytes()))
+    assert "bunzip2" in run_command(tmp_path, "audit", "rows.csv.bz2", "m.json").stderr

@@ -16,6 +16,7 @@ import treesens as ts
 from tests.extensions.studies.grids import NAMES, two_classes
 from treesens.cli import main
 from treesens.errors import UsageError
+from treesens.extensions.studies.report.letters import page
 
 LIMITS: list[dict[str, Any]] = [
     {"fixed": ["q"]},
@@ -158,6 +159,44 @@ def test_a_template_and_permitted_changes(applicants: Path, capsys: pytest.Captu
         assert re.fullmatch(r"Dear \d+,\nnot granted, but refused\.\n\n1\. history\n\nRights: \.\.\.\n", text)
 
 
+def test_letters_fill_an_existing_folder_and_replace_no_file(
+    applicants: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("out").mkdir()
+    assert run("--letters", "out", "--quiet") == run("--letters", "out", "--quiet") == 0
+    assert list(Path("out").glob("row-*.txt"))
+    Path("note.txt").write_text("mine")
+    assert run("--letters", "note.txt") == 1
+    assert "internal error" not in capsys.readouterr().err
+    assert Path("note.txt").read_text() == "mine"
+
+
+def test_numbers_of_a_template_are_kept() -> None:
+    shown = page("1. Decision\n\n2. Reasons\n\n1. Debt\n2. Income\n\n7. Rights", "Row 1")
+    parts = [
+        "<ol><li>Decision</li></ol>",
+        "<p>2. Reasons</p>",
+        "<ol><li>Debt</li><li>Income</li></ol>",
+        "<p>7. Rights</p>",
+    ]
+    assert "\n".join(parts) in shown
+
+
+@pytest.mark.parametrize("known", ["C-", ""])
+def test_a_denial_without_a_reference_has_no_letter(
+    known: str, applicants: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import pandas as pd
+
+    denied = np.flatnonzero(pd.read_pickle("predicted.pickle")["bad"] == 1).tolist()
+    frame = pd.read_csv("d.csv")
+    frame.assign(ref=[None if row == denied[0] else f"{known}{row}" for row in range(len(frame))]).to_csv("d.csv")
+    assert run("--letters", "out", "--reference", "ref") == 0
+    assert f"row {denied[0]}: no letter, since its reference is missing" in capsys.readouterr().err
+    assert {path.stem for path in Path("out").iterdir()} == {f"row-{row}" for row in denied[1:]}
+    assert f"{known}{denied[1]}\n" in Path(f"out/row-{denied[1]}.txt").read_text()
+
+
 def test_denials_without_reasons_have_no_letter(applicants: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run("--letters", "out", "--protected", '"debt, %",history')
     assert "no letter, since no reasons are known" in " ".join(capsys.readouterr().err.split())
@@ -200,4 +239,4 @@ def test_mistakes_are_found_before_the_work(
     Path("empty.toml").write_text(head)
     assert run(*words) in (1, 2)
     assert message in " ".join(capsys.readouterr().err.split())
-    assert not Path("out").exists()
+    assert list(Path("out").glob("*")) == []

@@ -59,14 +59,16 @@ def _label(study: Study[Any, Any], asked: Asking[Any], _: Sequence[str]) -> Iter
     if table is None or table.label is not None:
         return
     if not study.models:
-        yield _stated("label", "no column holds labels: rules cover every column", "--label")
+        yield _stated("label", "no label is stated: rules cover every column", "--label")
         return
     known = {name for model in asked.models for name in model.ensemble.feature_names}
     by = {name for group in getattr(asked.options, "by", ()) for name in group}
     by |= {name for group in getattr(asked.options, "price_by", None) or () for name in group}
     others = [name for name in table.columns if not {name, name.replace(" ", "_")} & known and name not in by]
     if others:
-        yield _stated("label", f"no column holds labels: {_listed(others)} is left out", "--label")
+        yield _stated(
+            "label", f"no label is stated: {_listed(others)} {'is' if len(others) == 1 else 'are'} left out", "--label"
+        )
 
 
 def _domain(study: Study[Any, Any], asked: Asking[Any], _: Sequence[str]) -> Iterator[Assumed]:
@@ -85,7 +87,9 @@ def _domain(study: Study[Any, Any], asked: Asking[Any], _: Sequence[str]) -> Ite
         value = f"all values{of} that the model can hold are possible"
         yield _stated("domain", value, option or "--data")
     else:
-        yield _stated("domain", f"inputs lie in the ranges of the table's columns{of}", option)
+        empty = [name for name in free if _lacks(table.columns, name, every=True)]
+        but = f", and {_listed(empty)}, without values there, may have all values" if empty else ""
+        yield _stated("domain", f"inputs lie in the ranges of the table's columns{of}{but}", option)
     lacking = [name for name in free if asked.table is not None and _lacks(asked.table.columns, name)]
     value = f"values may be missing in {_listed(lacking)} alone" if lacking else f"no value{of} is missing"
     yield _stated("missing", value, option or ("" if table is not None else "--data"))
@@ -177,14 +181,15 @@ def _named(item: ast.Declaration) -> list[str]:
     return [item.name.text] if isinstance(item, ast.Feature) else []
 
 
-def _lacks(columns: Any, name: str) -> bool:
-    """True if a feature's value is missing in at least one row."""
+def _lacks(columns: Any, name: str, *, every: bool = False) -> bool:
+    """True if a feature's value is missing in at least one row, or in every row."""
     column: NDArray[Any] | None = next((columns[n] for n in columns if name in (n, n.replace(" ", "_"))), None)
     if column is None:
         return False
     if column.dtype == object:
-        return any(value is None for value in column.tolist())
-    return bool((column != column).any())  # noqa: PLR0124 - NaN, without numpy: help imports this module
+        return (all if every else any)(value is None for value in column.tolist())
+    gone = column != column  # noqa: PLR0124 - NaN, without numpy: help imports this module
+    return bool(gone.all() if every else gone.any())
 
 
 def _listed(names: Sequence[str]) -> str:

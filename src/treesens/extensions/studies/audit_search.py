@@ -231,7 +231,8 @@ def _unchanging(table: Table, groups: Sequence[Sequence[str]]) -> list[str]:
         return []
     have = "has" if len(listed) == 1 else "have"
     return [
-        f"warning: {', '.join(listed)} {have} a single value in {table.name}: the audit finds nothing to change there"
+        f"warning: {', '.join(listed)} {have} a single value in {table.name}: only other values of the domain can change "
+        "there"
     ]
 
 

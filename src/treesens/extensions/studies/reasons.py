@@ -61,7 +61,7 @@ WAY = Option(
 )
 SHAP = Option(Flag(), "Add the features with the greatest TreeSHAP values against the decision.")
 OUT = Option(OutputPath(), "A CSV file with a line per reason.", door=Door.COMMAND)
-LETTERS = Option(OutputPath(), "A folder for a letter per denial, as text and HTML.", door=Door.COMMAND)
+LETTERS = Option(OutputPath(folder=True), "A folder for a letter per denial, as text and HTML.", door=Door.COMMAND)
 LETTER = Option(
     InputFile(),
     "The text of the letters, with {date}, {reference}, {decision}, {favourable} and {reasons}.",

@@ -31,6 +31,7 @@ _LABELS = {"label", "labels", "target", "y", "class", "outcome", "decision", "de
 _PROTECTED = {
     *("sex", "gender", "age", "race", "nationality", "religion", "marital", "disability", "disabled", "orientation"),
     *("citizenship", "ethnic", "ethnicity", "pregnant", "pregnancy", "foreigner"),
+    *("female", "male", "married", "pregnancies"),
 }
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _AGREEMENT = 0.9
@@ -79,6 +80,8 @@ def _why_label(model: LoadedModel, table: Table, name: str) -> str:
     classes, values = model.ensemble.classes, _values(table, name)
     if classes and len(values) > 1 and (classes_of_labels(model.ensemble, values, model.meaning.classes) >= 0).all():
         return "its values name the classes"
+    if not classes and len(values) and table.columns[name].dtype == object:
+        return ""  # a regressor predicts numbers, not texts
     words = "".join(filter(str.isalpha, name.lower()))
     return "its name is typical of labels" if words in _LABELS else ""
 

@@ -317,6 +317,21 @@ def _needs_backquotes(stop: Stop) -> Diagnostic | None:
     return Diagnostic("S017", message, where, Remedy(f"put it in backquotes: `` `{where.text}` ``", f"`{where.text}`"))
 
 
+def _constraint_after_names(stop: Stop) -> Diagnostic | None:
+    """`a = b except sex, a.age >= 30`: the comma continues the names, and another constraint follows."""
+    before = stop.tokens[: stop.index]
+    kind = None if stop.token is None else stop.token.type
+    if kind == "DOT" and before[-1:] and before[-1] in before[:-1]:
+        before.pop()  # a point that occurs above, so not a name with a dot
+    elif kind not in ("FUNCTION", "PREDICATE", "NOT", "LPAR"):
+        return None
+    if stop.brackets or not before or before[-1].type != "COMMA" or "EXCEPT" not in {token.type for token in before}:
+        return None
+    where = span_of(stop.source, before[-1])
+    remedy = Remedy("separate constraints by `;`, by `and` or by a new line", ";", where=where)
+    return Diagnostic("S001", "`,` cannot continue the constraint", where, remedy)
+
+
 def _missing_colon(stop: Stop) -> Diagnostic | None:
     if "COLON" not in stop.fits:
         return None
@@ -340,6 +355,8 @@ def _missing_such_that(stop: Stop) -> Diagnostic | None:
     if not stop.fits & {"SUCH", "THAT"} or "NAME" in stop.fits:
         return None
     token = stop.token
+    if token is not None and [t.type for t in stop.tokens[stop.index :][:2]] in (["NAME", "SUCH"], ["NAME", "NAME"]):
+        return _before(stop, token, "separate points with `,`")
     if token is not None and token.type not in (
         *VALUES,
         "FUNCTION",
@@ -399,9 +416,12 @@ def _after_objective(stop: Stop) -> Diagnostic | None:
 def _missing_comma(stop: Stop) -> Diagnostic | None:
     token = stop.token
     if token is not None and "COMMA" in stop.fits and stop.brackets and (token.type in VALUES or is_name(token)):
-        remedy = Remedy("separate the members with `,`", ",", where=stop.gap)
-        return Diagnostic("S019", f"a comma is missing before `{token}`", stop.span, remedy)
+        return _before(stop, token, "separate the members with `,`")
     return None
+
+
+def _before(stop: Stop, token: Token, remedy: str) -> Diagnostic:
+    return Diagnostic("S019", f"a comma is missing before `{token}`", stop.span, Remedy(remedy, ",", where=stop.gap))
 
 
 def _word_as_name(stop: Stop) -> Diagnostic | None:
@@ -493,6 +513,7 @@ _RULES: Final[tuple[Rule, ...]] = (
     _misspelt_word,
     _misspelt_clause,
     _declaration_in_line,
+    _constraint_after_names,
     _needs_backquotes,
     _missing_colon,
     _missing_such_that,

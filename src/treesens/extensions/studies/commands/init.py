@@ -109,7 +109,7 @@ def first_questions(model: LoadedModel, table: Table, file: Path, data: Path, fo
 def _largest(model: LoadedModel, name: str) -> list[str]:
     score = "value" if not model.ensemble.classes else "margin"
     which = "" if not model.ensemble.classes else f", {_label(model.ensemble.classes[0])}"
-    body = f"  find a, b such that a = b except {name}  maximize {score}(a{which}) - {score}(b{which})"
+    body = f"  find a, b such that a = b except {name} maximize {score}(a{which}) - {score}(b{which})"
     return ["query largest_change:", body]
 
 

@@ -104,8 +104,8 @@ def model_and_table(first: Path, second: Path, form: str | None, usage: str) -> 
     from treesens.frontends.registry import is_model
 
     models = [is_model(path, form) for path in (first, second)]
-    if models == [True, True]:  # some models and some workbooks are archives
-        models = [path.suffix.lower() not in _TABLES for path in (first, second)]
+    if models[0] == models[1]:  # some models and some workbooks are archives, and a missing file has only a name
+        models = [set(map(str.lower, path.suffixes)).isdisjoint(_TABLES) for path in (first, second)]
     if models[0] == models[1] and first.exists() and second.exists():
         both = "both files are models" if models[0] else "neither file is a model of a known format"
         raise UsageError(f"{both}: `{first}` and `{second}`", remedy=f"name one model and one table: {usage}")

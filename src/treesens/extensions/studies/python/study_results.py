@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from treesens.compiler.base.diagnostics import Suggesting
+from treesens.compiler.base.diagnostics import Suggesting, did_you_mean
 from treesens.extensions.studies.columns import frame_of
 from treesens.extensions.studies.python.study_options import in_library_of
 from treesens.extensions.studies.study import Asking, Found, Study
@@ -79,6 +80,8 @@ class Columns(Shown, ABC):
         """The numbers, as one list per column."""
 
     def __getitem__(self, column: str) -> list[Any]:
+        if column not in self.columns:
+            raise KeyError(f"no column `{column}`; {did_you_mean(column, self.columns)}")
         return self.columns[column]
 
     def frame(self) -> Any:
@@ -105,6 +108,9 @@ class Records(Columns):
 
     def __len__(self) -> int:
         return len(self.records)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.records)
 
 
 class Pictured(Records):

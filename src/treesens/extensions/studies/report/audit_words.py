@@ -42,7 +42,9 @@ def summary(groups: Sequence[dict[str, Any]], facts: Record) -> list[str]:
         mine = [(g["name"], r) for g in groups for r in g["records"] if gap_of(r) == gap]
         flips = [(name, r) for name, r in mine if r["rows_flipped"]]
         complete = all(r["rows_complete"] for _, r in mine)
-        features = f"{len(mine)} audited feature{'' if len(mine) == 1 else 's'} (or sets)"
+        pairs = len({tuple(r["varied"]) for _, r in mine}) < len(mine)
+        things = "combination{} of features and classes" if pairs else "feature{} (or sets)"
+        features = f"{len(mine)} audited {things.format('' if len(mine) == 1 else 's')}"
         if flips:
             name, most = max(flips, key=lambda item: item[1]["rows_flipped"])
             lines.append(
@@ -143,10 +145,15 @@ def headline(groups: Sequence[dict[str, Any]], facts: Record) -> str:
         return ""
     protected = bool(of[0]["records"][0].get("protected"))
     noun = "feature" if all(len(group["records"][0]["varied"]) == 1 for group in of) else "set of features"
-    first = [(group["name"], group["records"][0]) for group in of]
+    strongest: dict[tuple[str, ...], tuple[str, Record]] = {}  # of all pairs of classes that a set is audited for
+    for group in sorted(of, key=lambda group: ("found", "unknown", "none").index(group["records"][0]["verdict"])):
+        strongest.setdefault(tuple(group["records"][0]["varied"]), (group["name"], group["records"][0]))
+    first = list(strongest.values())
     subject = _subject(len(first), protected, noun, suggested=bool(of[0]["records"][0].get("suggested")))
-    moved = first[0][1].get("max_swing_unit") == "value"
-    change = "move the prediction so far" if moved else "change a decision"
+    about = first[0][1]
+    change = "move the prediction so far" if about.get("max_swing_unit") == "value" else "change a decision"
+    if len(about.get("classes", ())) == 1 and "threshold" not in about:
+        change = f"move the score of class {about['classes'][0]} so far"
     parts: list[str] = []
     for verdict in ("found", "none", "unknown"):
         some = [(name, record) for name, record in first if record["verdict"] == verdict]

@@ -12,7 +12,7 @@ from typing import Any
 
 from treesens.extensions.measure.share_words import percent
 from treesens.extensions.studies.largest import swing_of_record
-from treesens.extensions.studies.report.audit_table import gap_of, rows_that_flip, swing_of
+from treesens.extensions.studies.report.audit_table import gap_of, protected_mark, rows_that_flip, swing_of
 from treesens.extensions.studies.report.fact_words import largest_words, rarity
 from treesens.report.changes import Names, change_words, equal_words
 
@@ -39,6 +39,7 @@ class Line:
 
     name: str
     protected: bool
+    mark: str
     findings: tuple[Finding, ...]
     swing: str
 
@@ -50,6 +51,7 @@ def lines(groups: Sequence[Mapping[str, Any]], facts: Record) -> list[Line]:
         Line(
             group["name"],
             bool(group["records"][0].get("protected")),
+            protected_mark(group["records"][0]),
             tuple(finding(record, names) for record in group["records"]),
             swing_of(group["records"][0]),
         )

@@ -18,7 +18,6 @@ from treesens.visible import visible
 
 FIELDS = ("date", "reference", "decision", "favourable", "reasons")
 _FIELD = re.compile(r"\{(\w+)\}")
-_ITEM = re.compile(r"\d+\. ")
 LETTER = """{date}
 
 Reference: {reference}
@@ -74,10 +73,13 @@ class Letters:
 
     def write(self, records: Sequence[dict[str, Any]], favourable: str) -> Iterator[str]:
         """Writes the letters; yields a sentence about each denial without one."""
-        self.folder.mkdir(parents=True, exist_ok=True)
         for record in records:
             if not record["reasons"]:
                 yield f"row {record['row']}: no letter, since no reasons are known: {record['reason']}"
+                continue
+            reference = record["row"] if self.references is None else self.references[record["row"]]
+            if reference is None or reference != reference:  # noqa: PLR0124 - NaN
+                yield f"row {record['row']}: no letter, since its reference is missing"
                 continue
             text = self.text(record, favourable)
             path = self.folder / f"row-{record['row']}.txt"
@@ -129,8 +131,9 @@ def page(text: str, title: str) -> str:
     parts = []
     for block in re.split(r"\n\s*\n", text.strip()):
         lines = [html.escape(line) for line in block.splitlines()]
-        if all(_ITEM.match(line) for line in lines):
-            items = "".join(f"<li>{_ITEM.sub('', line, count=1)}</li>" for line in lines)
+        # A browser numbers the items of a list from 1.
+        if all(line.startswith(f"{number}. ") for number, line in enumerate(lines, 1)):
+            items = "".join(f"<li>{line.partition(' ')[2]}</li>" for line in lines)
             parts.append(f"<ol>{items}</ol>")
         else:
             parts.append("<p>" + "\n".join(lines) + "</p>")

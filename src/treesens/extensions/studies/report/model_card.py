@@ -96,7 +96,7 @@ def _table(lines: Sequence[front_page.Line], gaps: Sequence[str]) -> str:
     head = ["feature", *map(_text, gaps), "largest swing"]
     rows = [head, ["---"] * len(head)]
     for line in lines:
-        name = f"**{_text(line.name)}** (protected)" if line.protected else _text(line.name)
+        name = f"**{_text(line.name)}**{line.mark}" if line.protected else _text(line.name)
         cells = {finding.gap: _cell(finding) for finding in line.findings}
         rows.append([name, *(cells.get(gap, "–") for gap in gaps), _text(line.swing)])
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
