@@ -90,7 +90,6 @@ def test_either_order_gives_the_same_records(folder: Path) -> None:
         (("audit", "m.json", "t.csv", "--data", "t.csv"), "the table is given twice"),
         (("audit", "m.json", "nowhere.csv"), "nowhere.csv: the data file"),
         (("audit", "t.csv", "nowhere.json"), "nowhere.json: the model file"),
-        (("init", "t.csv", "m.json"), "pass the model first, and then this table"),
         (("m.json", "t.csv"), "treesens audit MODEL TABLE"),
     ],
 )
