@@ -158,3 +158,11 @@ def test_the_headline_and_the_shapes_are_those_of_the_library(made: Any) -> None
         rise, fall = max(0.0, float(np.max(apart))), max(0.0, float(-np.min(apart)))
         word = "neither" if rise and fall else "increasing" if rise else "decreasing"
         assert f"<li>{name}: {word}; largest fall {fall:.4g}; largest rise {rise:.4g}</li>" in shapes
+
+
+def test_a_band_of_other_features_only_if_there_are_any(tmp_path: Path) -> None:
+    model, frame = xgboost_of_whole_numbers()
+    named = ts.load(model, protected="f2")
+    for vary, bands in ((["f2"], 0), (["f1", "f2"], 1)):
+        ts.audit(named, data=frame, vary=vary, gap=0.05).report(tmp_path / "r.html")
+        assert front_of((tmp_path / "r.html").read_text()).count("all other features") == bands
