@@ -44,6 +44,8 @@ def allowed(limits: dict[str, Any], name: str, own: int) -> set[int]:
 def test_reasons_change_as_permitted(kind: str, limits: dict[str, Any]) -> None:
     trained = two_classes(kind)
     good = trained.classes == 1
+    scores = trained.scores[..., -1] if trained.scores.ndim == 4 else trained.scores
+    scores = np.log(scores / (1 - scores)) if kind == "xgboost" else scores
     found = ts.reasons(trained.estimator, trained.frame, favourable=trained.names[1], most=2, time_limit=60, **limits)
     suffice = set()
     for record in found.records:
@@ -66,6 +68,12 @@ def test_reasons_change_as_permitted(kind: str, limits: dict[str, Any]) -> None:
                 reasons[name]["instead"] if name in reasons else own for name, own in zip(NAMES, row, strict=True)
             ]
             assert good[tuple(changed)]
+            for name, one in reasons.items():
+                at = NAMES.index(name)
+                reached = [scores[(*row[:at], value, *row[at + 1 :])] for value in may[at]]
+                assert one["rise"] == pytest.approx(max(reached) - scores[tuple(row)], abs=1e-5)
+            rises = [one["rise"] for one in record["reasons"]]
+            assert rises == sorted(rises, reverse=True)
         else:
             assert record["suffice"] == "no"
             assert fewest is None or fewest > 2

@@ -23,7 +23,7 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.query.bounds import least_units
-from treesens.compiler.query.domain import ValueDomain
+from treesens.compiler.query.domain import ValueDomain, pick_value
 from treesens.compiler.query.evaluate import holds, inputs_of
 from treesens.compiler.query.query import AtLeast, LinearForm, Query, pinned
 from treesens.compiler.result import answered
@@ -32,6 +32,7 @@ from treesens.data.rows import cells_of_rows
 from treesens.data.tables import Table, align_table
 from treesens.errors import UsageError
 from treesens.extensions.answers.decisions import Other, RowDecisions
+from treesens.extensions.answers.evaluate_rows import holds_everywhere, many_inputs
 from treesens.extensions.methods.fewest_changes import Features, TimeUp, hitting_set
 from treesens.extensions.studies.contributions import Contributions
 from treesens.extensions.studies.decisions import favourable_clause
@@ -116,13 +117,13 @@ class _Denials:
         declared = declarations_of(model, options.real, has_table=True, domain=options.domain)
         favourable = favourable_clause(model.ensemble, self.favourable, options.threshold)
 
-        def bound(*more: ast.Formula) -> ResolvedQuestion:
-            find = ast.Find((ast.Point(ast.Name("a")),), (favourable, *more))
+        def bound(*formulas: ast.Formula) -> ResolvedQuestion:
+            find = ast.Find((ast.Point(ast.Name("a")),), formulas)
             (question,) = bind_study(model, table, (*declared, ast.Query(ast.Name("q"), find)), diagnostics)
             return question
 
-        self.bound, self.limits = bound, limits
-        question = self.question = bound()
+        self.bound, self.limits, self.goal = bound, limits, favourable
+        question = self.question = bound(favourable)
         space = question.query.space
         limits.check(space)
         labels = {
@@ -150,7 +151,7 @@ class _Denials:
             sorted(self.usable),
             options.most,
             self.favourable,
-            Budget.of(options.time_limit * max(1, len(self.denied)), asked.stop),
+            Budget.of(0 if limits.bounded else options.time_limit * max(1, len(self.denied)), asked.stop),
         )
         self.shap = Contributions(self.ensemble, self.rows) if options.shap and self.denied else None
 
@@ -184,19 +185,19 @@ class _Denials:
             return self.unsettled(place, "the sum of the library and the exact sum lead to different decisions")
         options = Options(time_limit=self.options.time_limit, seed=self.options.seed, regions=False)
         budget = Budget.of(self.options.time_limit, self.stop)
-        query, cells = self._question(place)
+        query, cells, sweep = self._question(place, budget)
         judge = RowDecisions([query], cells, budget, options, answer)
-        known = self._settled(judge, place)
+        known = self._settled(judge, place, sweep)
         witness = None if known.other is None else self._verified(known.other, row)
         if known.other is not None and witness is None:
             known = Known(reason="no input in these cells could be verified")
         self.known[row] = cells, known.features
-        ranked = sorted(known.features, key=lambda f: (-int(self.sweep.rises[place, f]), f))[: self.options.most]
+        ranked = sorted(known.features, key=lambda f: (-int(sweep.rises[0, f]), f))[: self.options.most]
         return DenialRecord(
             row=row,
             decision=self._decision(row),
             decision_name=self.names.get(self._decision(row), ABSENT),
-            reasons=[self._reason(f, place, witness) for f in ranked],
+            reasons=[self._reason(f, place, witness, sweep) for f in ranked],
             suffice=known.suffice,
             needed=known.needed,
             reason=known.reason,
@@ -223,20 +224,20 @@ class _Denials:
             return Answered(title, pinned(query, cells, self.every - self.usable), none)
         return Open(title, f"that {record.reason.removesuffix(' (proved)')} has no certificate")
 
-    def _settled(self, judge: RowDecisions, place: int) -> Known:
+    def _settled(self, judge: RowDecisions, place: int, sweep: Sweep) -> Known:
         """The finding: a minimal set of features whose change suffices, or a proof that no set of `most` features suffices."""
         known = Known()
         if self.options.way == "values":
             return self._deciding(judge)
         try:
-            if self.sweep.reached[place] and not self.limits.bounded:
-                judge.known.append((self.question.query, self.sweep.cells[place][None]))
+            if sweep.reached[0]:
+                judge.known.append((judge.queries[0], sweep.cells))
                 if self._verified(judge.known[0], self.denied[place]) is None:
                     judge.known.clear()
             found = judge.other(self.every - self.usable)
             if found is None:
                 return Known(suffice="no", reason=NOTHING_HELPS)
-            features, found = self._minimal(judge, found, place)
+            features, found = self._minimal(judge, found, sweep)
             known = Known(features, found, needed=None)
             if len(features) <= self.options.most:
                 return replace(known, suffice="yes")
@@ -244,10 +245,10 @@ class _Denials:
         except TimeUp:
             return replace(known, reason=judge.unsettled or judge.budget.reason or "the time was over")
 
-    def _minimal(self, judge: RowDecisions, found: Other, place: int) -> tuple[Features, Other]:
+    def _minimal(self, judge: RowDecisions, found: Other, sweep: Sweep) -> tuple[Features, Other]:
         """A minimal subset of the features that an input changes; features that raise the score least are removed first."""
         freed = judge.changed(found[1])
-        for f in sorted(freed, key=lambda f: (int(self.sweep.rises[place, f]), f)):
+        for f in sorted(freed, key=lambda f: (int(sweep.rises[0, f]), f)):
             if f not in freed:
                 continue
             better = judge.other(self.every - (freed - {f}))
@@ -290,20 +291,37 @@ class _Denials:
             pass
         return Known(reason=judge.unsettled or judge.budget.reason or "the time was over")
 
-    def _question(self, place: int) -> tuple[Query, Int32Array]:
-        """The question of the favourable decision, with the limits on changes of a row, and the row's cells int32[features]."""
+    def _question(self, place: int, budget: Budget) -> tuple[Query, Int32Array, Sweep]:
+        """The question of the favourable decision, with the limits on changes of a row, the row's cells int32[features], and
+        the sweep of the row.
+        """
         if not self.limits.bounded:
-            return self.question.query, self.cells[place]
+            return self.question.query, self.cells[place], self.sweep.of(place)
         row = self.denied[place]
-        query = self.bound(*self.limits.formulas(self.question.query.space, row, self.rows[row])).query
-        return query, query.space.grid.cells(self.rows[row : row + 1])[0].astype(np.int32)
+        values = self.rows[row : row + 1]
+        formulas = tuple(self.limits.formulas(self.question.query.space, row, values[0]))
+        query, limited = self.bound(self.goal, *formulas).query, self.bound(*formulas).query
+        start = query.space.grid.cells(values).astype(np.int32)
+        legal = [one.copy() for one in query.space.legal]
+        for f, name in enumerate(query.space.names):
+            if f in self.usable and name in self.limits.names:
+                options = np.flatnonzero(legal[f])
+                changed = np.repeat(values, len(options), axis=0)
+                grid, domain = query.space.grid[f], query.space.domains[f]
+                changed[:, f] = [pick_value(domain, grid, cell) for cell in options.tolist()]
+                inputs = many_inputs(limited, changed[None], limited.space.grid.cells(changed).astype(np.int32)[None])
+                legal[f][options] = holds_everywhere(limited.constraints, inputs)
+        usable, most = sorted(self.usable), self.options.most
+        inside = np.zeros(1, np.bool_)
+        sweep = sweep_denials(query, start, inside, usable, most, self.favourable, budget.share(0.5), legal)
+        return query, start[0], sweep
 
     def _verified(self, other: Other, row: int) -> Witness | None:
         query, cells = other
         found = verify_cells(query, cells, near=self.rows[row], library_predict=self.library)
         return found if isinstance(found, Witness) else None
 
-    def _reason(self, feature: int, place: int, witness: Witness | None) -> PrincipalReason:
+    def _reason(self, feature: int, place: int, witness: Witness | None, sweep: Sweep) -> PrincipalReason:
         name = self.ensemble.feature_names[feature]
         value = self._label(feature, float(self.rows[self.denied[place], feature]))
         instead = None if witness is None else self._label(feature, float(witness.values[0][feature]))
@@ -314,7 +332,7 @@ class _Denials:
             phrase=words.phrase,
             value=value,
             instead=instead,
-            rise=float(self.sweep.rises[place, feature]) * self.sweep.unit if self.sweep.swept[feature] else None,
+            rise=float(sweep.rises[0, feature]) * sweep.unit if sweep.swept[feature] else None,
         )
 
     def _label(self, feature: int, value: float) -> Any:
@@ -366,6 +384,11 @@ class Sweep:
     swept: BoolArray
     unit: float
 
+    def of(self, place: int) -> Sweep:
+        """The sweep of one row."""
+        one = slice(place, place + 1)
+        return replace(self, rises=self.rises[one], cells=self.cells[one], reached=self.reached[one])
+
 
 def sweep_denials(
     query: Query,
@@ -375,14 +398,16 @@ def sweep_denials(
     most: int,
     favourable: int,
     budget: Budget,
+    permitted: Sequence[BoolArray] | None = None,
 ) -> Sweep:
     """Greedily changes up to `most` usable features of each row of `start`, int32[rows, features]: each step changes the
     feature that raises the score most, until the query's decision is reached. Rows `outside` the domain stay unchanged.
+    `permitted`, bool[n_cells] for each feature, limits the changes to some legal cells.
 
     The sweep is only a heuristic: its results are verified, and unsolved rows are searched. The rises of features that the time
     budget does not reach are unknown; all rises for means of models and for votes are unknown, too, for lack of a single score.
     """
-    model, legal, (count, features) = query.models[0], query.space.legal, start.shape
+    model, legal, (count, features) = query.models[0], permitted or query.space.legal, start.shape
     rises, reached, cells = np.zeros((count, features), np.int64), np.zeros(count, dtype=np.bool_), start.copy()
     swept = np.zeros(features, dtype=np.bool_)
     if not count or model.ensemble.link.of_several:
