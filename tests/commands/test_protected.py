@@ -79,7 +79,7 @@ def test_names_of_classes_stand_in_answers(folder: Path, treesens: Command) -> N
     assert "refused" in out
     assert "granted" in out
     prob = [float(x) for x in next(line for line in out.splitlines() if "→ prob" in line).split()[2:]]
-    assert f"refused {1 - prob[0]:.3g} → granted {1 - prob[1]:.3g} (probability of granted)" in out
+    assert f"P(granted) {1 - prob[0]:.3g} (refused) → {1 - prob[1]:.3g} (granted)" in out
 
 
 def test_first_files_ask_a_question_at_once(folder: Path, treesens: Command) -> None:

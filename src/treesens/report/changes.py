@@ -52,8 +52,8 @@ class Names:
 def change_words(record: Mapping[str, Any], row: int | None = None, names: Names | None = None) -> str:
     """`sex M → F: prob 0.653 → 0.324, row 161`, from a record with `points` and `scores`; empty without two points.
 
-    `row` is the table row that equals one of the points. If the classes have names, the result is `granted 0.653 → refused
-    0.324`, with the probability of the favourable class.
+    `row` is the table row that equals one of the points. If the classes have names, the result is `P(granted) 0.653 (granted) →
+    0.324 (refused)`, with the probability of the favourable class.
     """
     points = record.get("points")
     if not points or len(points) != 2:
@@ -111,9 +111,11 @@ def _named(scores: Mapping[str, Mapping[str, Any]], names: Names | None) -> str:
         if label is None:
             return ""
         shown = prob.get(meaning.favourable or str(label)) if isinstance(prob, Mapping) else None
-        told.append(meaning.name_of(label) + (f" {number(shown)}" if isinstance(shown, float) else ""))
-    of = f" (probability of {meaning.name_of(meaning.favourable)})" if meaning.favourable and told[0] != told[1] else ""
-    return f"{visible(' → '.join(told))}{of}"
+        told.append((meaning.name_of(label), number(shown) if isinstance(shown, float) else ""))
+    if meaning.favourable and all(shown for _, shown in told):
+        both = " → ".join(f"{shown} ({name})" for name, shown in told)
+        return visible(f"P({meaning.name_of(meaning.favourable)}) {both}")
+    return visible(" → ".join(" ".join(filter(None, one)) for one in told))
 
 
 def score_words(scores: Mapping[str, Mapping[str, Any]]) -> str:

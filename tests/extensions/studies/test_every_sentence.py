@@ -391,9 +391,13 @@ class Judge:
         if classes is not None:
             # Each with the probability of its own class.
             scores = f"prob {classes[2]} → {classes[4]}"
+        named = re.fullmatch(r"P\((\w+)\) ([\d.e+-]+) \((\w+)\) → ([\d.e+-]+) \((\w+)\)(?:, row \d+)?", scores)
+        if named is not None:
+            if any((float(p) > 0.5) != (name == named[1]) for p, name in (named.group(2, 3), named.group(4, 5))):
+                return False
+            scores = f"{named[1]} {named[2]} → {named[1]} {named[4]}"
         found = re.fullmatch(
-            r"(\w+ )?([\d.e+-]+) → (\w+ )?([\d.e+-]+)(?: \(probability of (\w+)\))?(?:, row (\d+))?",
-            scores.replace("raw score", "raw"),
+            r"(\w+ )?([\d.e+-]+) → (\w+ )?([\d.e+-]+)(?:, row (\d+))?", scores.replace("raw score", "raw")
         )
         if found is None:
             return False
