@@ -22,7 +22,7 @@ from treesens.errors import UsageError
 from treesens.grammar.constructs.construct import Applied
 from treesens.grammar.constructs.decided import DecidedAlike
 from treesens.grammar.constructs.registry import functions
-from treesens.grammar.parsing.build_terms import unknown_number
+from treesens.grammar.parsing.build_terms import listed, unknown_number
 from treesens.grammar.printing.print_terms import decimal
 from treesens.grammar.tree import ast
 
@@ -407,6 +407,12 @@ class _Expander:
         local = local or {}
         if depth > _DEEPEST:
             raise self.fail("S007", "the definitions are nested too deeply", _used(node.span, used), "use fewer")
+        ends = (
+            [getattr(end, "name", None) for end in (node.low, node.high)] if isinstance(node, ast.Interval) else [None]
+        )
+        if all(isinstance(end, ast.Name) and end.text not in {*self.constants, *local} for end in ends):
+            names = cast("list[ast.Name]", ends)
+            raise self.fail("E121", f"no number is called `{names[0].text}`", node.span, listed(names))
         if isinstance(node, ast.Constant):
             number = self._number(node if used is None else replace(node, name=_placed(node.name, used)), local)
             return cast("N", self._whole(number) if node.whole else number)

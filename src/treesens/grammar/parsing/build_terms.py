@@ -199,8 +199,7 @@ class TermBuilder:
         assert isinstance(high, Tree)
         names = [self.name(end) for end in (low, high) if end.data == "constant"]
         if len(names) == 2 and self.numbers is not None and not self.numbers & {name.text for name in names}:
-            remedy = write(f"{{{', '.join(name.span.text for name in names)}}}")
-            raise self.fail("E121", f"no number is called `{names[0].text}`", self.span(tree), remedy)
+            raise self.fail("E121", f"no number is called `{names[0].text}`", self.span(tree), listed(names))
         bounds = self.every(self.bound, [low, high])
         return ast.Interval(bounds[0], bounds[1], left == "(", right == ")", span=self.span(tree))
 
@@ -384,8 +383,15 @@ def unknown_number(name: ast.Name, known: Iterable[str]) -> str:
     near = did_you_mean(name.text, known)
     written = name.span.text
     return (
-        near if near.startswith("did") else f"declare `let {written} = 0.5`; a feature needs its point: `a.{written}`"
+        near
+        if near.startswith("did")
+        else f"for a feature write `a.{written}`; for a number declare `let {written} = 0.5`"
     )
+
+
+def listed(names: Iterable[ast.Name]) -> Remedy:
+    """The remedy for an interval between names that are no numbers: a list."""
+    return write(f"{{{', '.join(name.span.text for name in names)}}}")
 
 
 _LABELS: Final = ("bare", "word_as_name", "unsigned", "negate")
