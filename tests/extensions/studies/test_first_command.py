@@ -290,9 +290,25 @@ def test_names_of_classes_need_agreement(folder: Path) -> None:
     fitted = xgb.XGBClassifier()
     fitted.load_model(folder / "m.json")
     words = np.array(["no", "yes"])[fitted.predict(rows)]
-    assert named_classes(model, read_table(rows.assign(d=words)), "d") == {"0": "no", "1": "yes"}
+    assert named_classes(model, read_table(rows.assign(d=words)), "d") == ({"0": "no", "1": "yes"}, True)
     words[:60] = np.where(words[:60] == "no", "yes", "no")
-    assert named_classes(model, read_table(rows.assign(d=words)), "d") == {}
+    assert named_classes(model, read_table(rows.assign(d=words)), "d") == ({"0": "no", "1": "yes"}, False)
+    words[0] = "perhaps"
+    assert named_classes(model, read_table(rows.assign(d=words)), "d") == ({}, False)
+
+
+def test_names_that_are_not_sure_are_a_comment(folder: Path, tmp_path: Path) -> None:
+    shutil.copy(folder / "m.json", tmp_path / "m.json")
+    rows = rows_of(folder)
+    fitted = xgb.XGBClassifier()
+    fitted.load_model(folder / "m.json")
+    words = np.array(["no", "yes"])[fitted.predict(rows)]
+    words[:60] = np.where(words[:60] == "no", "yes", "no")
+    rows.assign(Decision=words).to_csv(tmp_path / "t.csv", index=False)
+    assert run_command(tmp_path, "init", "m.json", "t.csv").returncode == 0
+    text = (tmp_path / "treesens.toml").read_text()
+    assert '# classes = {0 = "no", 1 = "yes"}' in text or '# classes = {"0" = "no", "1" = "yes"}' in text
+    assert "classes" not in tomllib.loads(text)
 
 
 def test_the_demo_ends_with_the_place_of_its_report(

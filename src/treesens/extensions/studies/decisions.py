@@ -448,10 +448,15 @@ def _of_regressor(ensemble: Ensemble, asked: Asked) -> Decision:
 def _class_number(ensemble: Ensemble, name: str) -> int:
     names = [str(c) for c in ensemble.classes]
     if name not in names:
-        raise UsageError(
-            f"the model has no class `{name}`", remedy=did_you_mean(name, names) or f"its classes are {_few(names)}"
-        )
+        raise unknown_class(name, names)
     return names.index(name)
+
+
+def unknown_class(name: str, labels: Sequence[str]) -> UsageError:
+    """The error for a class that the model does not have."""
+    near = did_you_mean(name, labels)
+    named = f'its classes are {_few(labels)}; to use a name, write classes = {{{labels[0]} = "{name}", ..}} into treesens.toml'
+    return UsageError(f"the model has no class `{name}`", remedy=near if near.startswith("did") else named)
 
 
 def _few(names: Sequence[str]) -> str:

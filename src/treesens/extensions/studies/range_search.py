@@ -14,12 +14,11 @@ from functools import partial
 from treesens.binder.file import ResolvedQuestion
 from treesens.binder.terms import predicts_probabilities
 from treesens.compiler.base.budget import Budget
-from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
+from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.model import Ensemble, Task
 from treesens.compiler.result import Result, Sense, Verdict, answered
 from treesens.data.tables import align_table
-from treesens.errors import UsageError
-from treesens.extensions.studies.decisions import check_votes
+from treesens.extensions.studies.decisions import check_votes, unknown_class
 from treesens.extensions.studies.evidence import Best
 from treesens.extensions.studies.optima import Optimum, best, end_of
 from treesens.extensions.studies.questions import bind_study, declarations_of
@@ -111,7 +110,7 @@ def ends_of(ensemble: Ensemble, classes: Sequence[str] = ()) -> list[tuple[int, 
     known = [str(c) for c in ensemble.classes]
     for name in classes:
         if name not in known:
-            raise UsageError(f"the model has no class `{name}`", remedy=did_you_mean(name, known))
+            raise unknown_class(name, known)
     averaged = ensemble.link.averages
     every = range(len(known)) if averaged and len(known) > 2 else [1] if averaged else range(ensemble.n_outputs)
     several = [known.index(name) for name in classes] or list(every)

@@ -94,17 +94,18 @@ def _values(table: Table, name: str) -> Any:
     return np.unique(column[~np.isnan(column)])
 
 
-def named_classes(model: LoadedModel, table: Table, label: str) -> dict[str, str]:
-    """The names of the classes, from the texts of the label column; empty unless every class is predicted, each has one text,
-    and predictions and labels agree on at least nine of ten rows, and empty for rows that the model cannot read.
+def named_classes(model: LoadedModel, table: Table, label: str) -> tuple[dict[str, str], bool]:
+    """The names of the classes, from the texts of the label column, and whether they are sure: predictions and labels agree on
+    at least nine of ten rows. Empty unless every class is predicted and has a text of its own, and for rows that the model
+    cannot read.
     """
     ensemble, column = model.ensemble, table.columns[label]
     if column.dtype != object or set(map(str, ensemble.classes)) & set(map(str, _values(table, label))):
-        return {}
+        return {}, False
     try:
         margins, rows = _margins(model, table)
     except DataError:
-        return {}
+        return {}, False
     classes = predicted_classes(ensemble, margins, rows)
     counts = Counter(zip(classes.tolist(), column[: len(classes)].tolist(), strict=True))
     best = {
@@ -113,9 +114,9 @@ def named_classes(model: LoadedModel, table: Table, label: str) -> dict[str, str
     }
     texts = {text for _, text in best.values()}
     if len(texts) != len(ensemble.classes) or None in texts or set(_values(table, label)) != texts:
-        return {}
+        return {}, False
     agreeing = sum(n for n, _ in best.values())
-    return {str(ensemble.classes[c]): best[c][1] for c in sorted(best)} if agreeing >= _AGREEMENT * len(classes) else {}
+    return {str(ensemble.classes[c]): best[c][1] for c in sorted(best)}, agreeing >= _AGREEMENT * len(classes)
 
 
 def _margins(model: LoadedModel, table: Table) -> tuple[FloatArray, FloatArray]:

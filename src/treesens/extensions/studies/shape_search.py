@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from treesens.binder.file import ResolvedQuestion
 from treesens.compiler.base.arrays import BoolArray, Int64Array
 from treesens.compiler.base.budget import Budget, OutOfTime, steadily, working_within
-from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
+from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.model import Ensemble
 from treesens.compiler.model.cells import CellEnsemble, LeafBoxes
@@ -34,7 +34,7 @@ from treesens.compiler.result import Result, Verdict, answered
 from treesens.data.tables import align_table
 from treesens.errors import UsageError
 from treesens.extensions.formats.links.quotients import Quotient
-from treesens.extensions.studies.decisions import check_votes
+from treesens.extensions.studies.decisions import check_votes, unknown_class
 from treesens.extensions.studies.evidence import Best
 from treesens.extensions.studies.optima import CLOSE, best, largest_of, score_of
 from treesens.extensions.studies.questions import bind_study, check_features, declarations_of, pair_of
@@ -62,7 +62,7 @@ def outputs_of(ensemble: Ensemble, classes: Sequence[str]) -> list[int]:
     known = [str(c) for c in ensemble.classes]
     for name in classes:
         if name not in known:
-            raise UsageError(f"the model has no class `{name}`", remedy=did_you_mean(name, known))
+            raise unknown_class(name, known)
     if ensemble.n_outputs == 1 and not ensemble.link.averages:
         return [0]
     if classes:

@@ -54,7 +54,9 @@ def command(
     toml = model.with_name(FILE)
     made = {questions: first_questions(loaded, table, model, data, questions.parent)}
     if not loaded.meaning and not toml.exists():  # an existing file is an input of this run
-        made[toml] = first_toml(loaded, {} if table.label is None else named_classes(loaded, table, table.label))
+        made[toml] = first_toml(
+            loaded, *(({}, False) if table.label is None else named_classes(loaded, table, table.label))
+        )
     for path in made:
         if path.exists() and not force:
             raise OverwriteError(
@@ -133,9 +135,9 @@ def _beside(path: Path, folder: Path) -> str:
     return Path(os.path.relpath(path, folder)).as_posix()
 
 
-def first_toml(model: LoadedModel, named: Mapping[str, str]) -> str:
+def first_toml(model: LoadedModel, named: Mapping[str, str], sure: bool) -> str:
     """The text of a treesens.toml: features whose names suggest that they are protected, and the names of the classes if
-    `named` has them; every other line is a comment.
+    `named` has them, as a comment unless they are sure; every other line is a comment.
     """
     known = {str(label): named.get(str(label), f"class {label}") for label in model.ensemble.classes}
     found = suggested(model)
@@ -149,8 +151,9 @@ def first_toml(model: LoadedModel, named: Mapping[str, str]) -> str:
     if known:
         lines += [
             "",
-            *(["# The names are those of the label column, which agrees with the predictions."] if named else []),
-            ("" if named else "# ") + toml_of((), known, None),
+            *(["# The names are those of the label column, which agrees with the predictions."] if sure else []),
+            *(["# The names that the label column suggests: check them."] if named and not sure else []),
+            ("" if sure else "# ") + toml_of((), known, None),
             "# The favourable class.",
             f"# {toml_of((), {}, str(model.ensemble.classes[0]))}",
         ]
