@@ -57,6 +57,22 @@ def test_rows_are_counted_as_the_library_decides(by: list[str], make: Any) -> No
         assert record["reaches"] == ("yes" if ratio >= Fraction(4, 5) else "no")
 
 
+@pytest.mark.parametrize(("condition", "holds"), [("p<2", lambda p: p < 2), ("p >= 4", lambda p: p >= 4)])
+def test_a_condition_makes_two_groups(condition: str, holds: Any) -> None:
+    trained = two_classes("xgboost")
+    found = ts.groups(trained.estimator, trained.frame, by=[condition], favourable=1, smallest=0.0)
+    good, yes = favourable(trained, trained.frame, 1), holds(trained.frame.p.to_numpy())
+    told = {record["group"][0]: (record["favourable_rows"], record["rows"]) for record in found.records}
+    assert told == {"yes": (good[yes].sum(), yes.sum()), "no": (good[~yes].sum(), (~yes).sum())}
+
+
+@pytest.mark.parametrize("condition", ["p<x", "who>1"])
+def test_a_condition_compares_numbers(condition: str) -> None:
+    trained = two_classes("xgboost")
+    with pytest.raises(UsageError, match="does not compare numbers"):
+        ts.groups(trained.estimator, with_groups(trained), by=[condition], favourable=1)
+
+
 def test_a_measure_of_the_domain_is_the_share_of_all_inputs_of_a_group() -> None:
     trained = two_classes("xgboost")
     found = ts.groups(

@@ -27,7 +27,7 @@ SMALLEST = 0.02
 
 BY = Option(
     Groups(),
-    "A column whose values define the groups, or several columns as a,b for their intersections; repeatable.",
+    "A column whose values define the groups, or a condition as age<25; several as a,b for their intersections; repeatable.",
     short="-b",
     more="A column need not be a feature of the model, unless the measure is `uniform` or `cells`.",
 )

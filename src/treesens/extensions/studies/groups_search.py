@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import operator
+import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +17,7 @@ import numpy as np
 from treesens.compiler.base.arrays import Int64Array
 from treesens.compiler.base.budget import Budget, OutOfTime, working_within
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
+from treesens.compiler.base.floats import float_of
 from treesens.compiler.result import answered
 from treesens.data.rows import cells_of_rows
 from treesens.data.tables import Table, align_table
@@ -38,6 +41,8 @@ from treesens.grammar.tree import ast
 from treesens.solve.driver import FIRST_MOMENT
 
 _A = ast.Name("a")
+_OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+_CONDITION = re.compile(r"(.+?)\s*(<=|>=|<|>)\s*(\S+)")
 
 
 class Counts(NamedTuple):
@@ -250,23 +255,34 @@ class Group:
 
 
 def groups_of_rows(table: Table, by: Sequence[str]) -> list[Group]:
-    """The groups of some columns, in the order of their values; missing values form a group. Raises UsageError for an unknown
-    column, and for more than _MOST_GROUPS groups.
+    """The groups of some columns, in the order of their values; missing values form a group. A condition such as `age<25` is a
+    column of the values yes and no. Raises UsageError for an unknown column, and for more than _MOST_GROUPS groups.
     """
-    for name in by:
-        if name not in table.columns:
-            raise UsageError(f"the table has no column `{name}`", remedy=did_you_mean(name, list(table.columns)))
-    columns = [[_plain(value) for value in table.columns[name].tolist()] for name in by]
+    columns = [_column(table, name) for name in by]
     places: dict[tuple[Any, ...], list[int]] = {}
     for number, values in enumerate(zip(*columns, strict=True)):
         places.setdefault(values, []).append(number)
     if len(places) > _MOST_GROUPS:
         raise UsageError(
             f"{' and '.join(f'`{name}`' for name in by)} makes {len(places)} groups",
-            remedy="name columns with few values; bin ages or amounts first",
+            remedy="name columns with few values, or a condition such as `age<25`",
         )
     ordered = sorted(places, key=lambda values: [(value is None, str(type(value)), value or 0) for value in values])
     return [Group(tuple(by), values, np.array(places[values], dtype=np.int64)) for values in ordered]
+
+
+def _column(table: Table, name: str) -> list[Any]:
+    """The values of a column, or of a condition on a column of numbers."""
+    if name in table.columns:
+        return [_plain(value) for value in table.columns[name].tolist()]
+    condition = _CONDITION.fullmatch(name)
+    if condition is None or condition[1] not in table.columns:
+        raise UsageError(f"the table has no column `{name}`", remedy=did_you_mean(name, list(table.columns)))
+    values, cut = table.columns[condition[1]], float_of(condition[3])
+    if values.dtype == object or cut is None:
+        raise UsageError(f"`{name}` does not compare numbers", remedy="write e.g. `age<25`, for a column of numbers")
+    holds = _OPERATORS[condition[2]](values, cut)
+    return [None if math.isnan(value) else "yes" if yes else "no" for value, yes in zip(values, holds, strict=True)]
 
 
 def _plain(value: Any) -> Any:
