@@ -119,7 +119,7 @@ def listing_options(call: _Call) -> _Call:
 
 
 class Predictor(Protocol):
-    """A fitted model of XGBoost, LightGBM, scikit-learn, CatBoost or interpret."""
+    """A fitted model of XGBoost, LightGBM, scikit-learn, CatBoost, interpret or YDF."""
 
     def predict(self, *_: Any, **__: Any) -> Any: ...
 
