@@ -111,6 +111,14 @@ def test_sums_are_cut_off_at_one(name: str) -> None:
     assert shown == min(1, sums)
 
 
+def test_the_name_of_all_other_texts_may_be_a_category() -> None:
+    frame = table().assign(town=table().town.map({"north": "<OOD>", "south": "s", "a b": "a"}, na_action="ignore"))
+    model = ydf.RandomForestLearner(label="two", features=INPUTS, num_trees=4).train(frame)
+    loaded = load(model)
+    conformance.check(loaded, rows=150).raise_if_wrong()
+    assert (loaded.margins(_numbers(frame, loaded))[:, 1] == model.predict(frame)).all()
+
+
 def _numbers(rows: pandas.DataFrame, loaded: Any) -> np.ndarray[Any, Any]:
     """The rows with the reader's codes of texts."""
     columns = []
@@ -163,6 +171,8 @@ def test_a_folder_and_a_table_are_audited(tmp_path: Path) -> None:
     ("make", "words"),
     [
         (lambda: boosted("value", task=NUMBERS, loss="POISSON"), "not sums of its leaves"),
+        (lambda: boosted("two", loss="MULTINOMIAL_LOG_LIKELIHOOD"), "YDF refused to predict"),
+        (lambda: ydf.RandomForestLearner(label="one", features=INPUTS).train(table().assign(one="k")), "of one class"),
         (lambda: boosted("two", split_axis="SPARSE_OBLIQUE"), "NumericalSparseObliqueCondition"),
         (lambda: ydf.IsolationForestLearner(features=["age", "income"]).train(table()), "ANOMALY_DETECTION"),
         (
