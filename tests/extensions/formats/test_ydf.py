@@ -111,11 +111,15 @@ def test_sums_are_cut_off_at_one(name: str) -> None:
     assert shown == min(1, sums)
 
 
-def test_the_name_of_all_other_texts_may_be_a_category() -> None:
-    frame = table().assign(town=table().town.map({"north": "<OOD>", "south": "s", "a b": "a"}, na_action="ignore"))
+@pytest.mark.parametrize("names", [["<OOD>", "s", "a"], ["1", "1.0", "2"]])
+def test_categories_may_have_odd_names(names: list[str]) -> None:
+    """YDF calls all other texts `<OOD>`; texts that are the same number have no labels that are numbers."""
+    called = dict(zip(["north", "south", "a b"], names, strict=True))
+    frame = table().assign(town=table().town.map(called, na_action="ignore"))
     model = ydf.RandomForestLearner(label="two", features=INPUTS, num_trees=4).train(frame)
     loaded = load(model)
     conformance.check(loaded, rows=150).raise_if_wrong()
+    assert set(loaded.ensemble.features[2].labels or ()) == set(names)
     assert (loaded.margins(_numbers(frame, loaded))[:, 1] == model.predict(frame)).all()
 
 
