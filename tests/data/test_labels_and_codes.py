@@ -15,8 +15,9 @@ import treesens as ts
 from tests.asking import ask, verdict
 from treesens.binder.domains import number_codes
 from treesens.cli import group
-from treesens.data.tables import Categories, Table, decimal_of
+from treesens.data.tables import Categories, Table, decimal_of, read_table
 from treesens.errors import TreesensError
+from treesens.extensions.studies.losses import rows_of
 
 pytestmark = pytest.mark.fault
 
@@ -159,3 +160,20 @@ def test_the_facts_of_the_model_name_the_labels(tmp_path: Path) -> None:
     ran = CliRunner().invoke(group, ["info", str(tmp_path / "m.json")], catch_exceptions=False)
     assert ran.exit_code == 0
     assert "4 categories: 1 · 2 · 3 · 4" in ran.output
+
+
+def test_truth_values_are_names_of_categories(tmp_path: Path) -> None:
+    """A CSV file has `True` for a category with this name, whose code was taken to be 1."""
+    xgb = pytest.importorskip("xgboost")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"flag": rng.choice(["True", "False"], 200), "income": rng.normal(50, 15, 200).round(2)})
+    label = ((frame["income"] > 50) ^ (frame["flag"] == "True")).astype(int)
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    for names in (["True", "False"], ["no", "False", "True"]):
+        rows = frame.assign(flag=pd.Categorical(frame["flag"], categories=names))
+        model = xgb.XGBClassifier(n_estimators=3, max_depth=3, enable_categorical=True).fit(rows, label)
+        loaded = ts.load(model)
+        read = rows_of(loaded, read_table(tmp_path / "d.csv"))
+        assert loaded.ensemble.probabilities(loaded.margins(read))[:, -1] == pytest.approx(
+            model.predict_proba(rows)[:, 1]
+        )

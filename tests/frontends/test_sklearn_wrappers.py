@@ -129,6 +129,9 @@ def test_cut_offs_that_cannot_be_read_say_so() -> None:
     raw = selection.FixedThresholdClassifier(boosted, threshold=0.1, response_method="decision_function").fit(x, y)
     with pytest.raises(ModelError, match="a raw score"):
         ts.load(raw)
+    for inner in (ensemble.AdaBoostClassifier(n_estimators=3), ensemble.GradientBoostingClassifier(loss="exponential")):
+        with pytest.raises(ModelError, match="not a function of the scores"):
+            ts.load(selection.FixedThresholdClassifier(inner, threshold=0.3).fit(x, y))
 
 
 @WITH_CUT_OFFS

@@ -22,14 +22,14 @@ Column = NDArray[Any]
 MISSING_MARKS = frozenset(("", "#N/A", "NA", "N/A", "NaN", "nan", "null", "NULL"))
 """Fields in a text file that mean a missing value; spreadsheets write `#N/A`."""
 
-_TRUTHS = {"True": 1.0, "False": 0.0, "true": 1.0, "false": 0.0, "TRUE": 1.0, "FALSE": 0.0}
+TRUTHS = {"True": 1.0, "False": 0.0, "true": 1.0, "false": 0.0, "TRUE": 1.0, "FALSE": 0.0}
 """Truth values as spelt by pandas and R; models read them as numbers."""
 
 
 def column_of_fields(fields: Sequence[str]) -> Column:
     """Numbers if every field is a number or missing, 1 and 0 if every field is a truth value or missing, otherwise text."""
-    if set(fields) <= _TRUTHS.keys() | MISSING_MARKS and not set(fields) <= MISSING_MARKS:
-        return np.array([_TRUTHS.get(f, np.nan) for f in fields], dtype=np.float64)
+    if set(fields) <= TRUTHS.keys() | MISSING_MARKS and not set(fields) <= MISSING_MARKS:
+        return np.array([TRUTHS.get(f, np.nan) for f in fields], dtype=np.float64)
     stripped = [f.strip() for f in fields]
     numbers = [np.nan if f in MISSING_MARKS else float_of(f) for f in stripped]
     if None in numbers:

@@ -33,7 +33,7 @@ from treesens.compiler.base.floats import NumberType, float_of, is_decimal
 from treesens.compiler.base.packages import imported
 from treesens.compiler.model import Feature
 from treesens.compiler.model.kinds import REST
-from treesens.data.columns import Column, column_of_array, column_of_fields, column_of_series, is_absent
+from treesens.data.columns import TRUTHS, Column, column_of_array, column_of_fields, column_of_series, is_absent
 from treesens.data.file_kinds import kind_of
 from treesens.errors import DataError
 from treesens.frontends.base import LoadedModel
@@ -122,6 +122,8 @@ class Table:
                 remedy=f"write missing values as {known.mark}, as in training",
             )
         if values.dtype != object:
+            if (truths := _codes_of_truths(values, known.names)) is not None:
+                return truths
             return self._codes(column, values, known) if known.numbers or REST in known.names else values
         result = np.full(len(values), np.nan)
         for text in dict.fromkeys(v for v in values if v is not None):
@@ -199,6 +201,18 @@ def decimal_of(text: str) -> Fraction | None:
     except InvalidOperation:
         return None
     return Fraction(number) if number.is_finite() and abs(number.adjusted()) <= _MOST_DIGITS else None
+
+
+def _codes_of_truths(values: FloatArray, names: Mapping[str, float]) -> FloatArray | None:
+    """Stored values of truth values, which are 1 and 0 in columns, if texts such as `True` name categories; None otherwise."""
+    codes = {TRUTHS[text]: code for text, code in names.items() if text in TRUTHS}
+    if not codes or not set(values[~np.isnan(values)].tolist()) <= codes.keys():
+        return None
+    result = np.full(len(values), np.nan)
+    for truth, code in codes.items():
+        result[values == truth] = code
+    result.flags.writeable = False
+    return result
 
 
 def _stored(text: str, known: Categories) -> float | None:

@@ -251,9 +251,11 @@ def _plain_number(value: float) -> int | float:
 
 
 def labels_of_texts(texts: Sequence[str]) -> tuple[str, ...] | tuple[int | float, ...]:
-    """Labels for categories stored as text, as in a table: numbers if all texts are canonical numbers, otherwise texts."""
-    numbers = [_number_written(text) for text in texts]
-    return tuple(texts) if any(n is None for n in numbers) else tuple(n for n in numbers if n is not None)
+    """Labels for categories stored as text, as in a table: numbers if all texts are canonical numbers, otherwise texts. Also
+    texts if two of them, such as `1` and `1.0`, are the same number.
+    """
+    numbers = [n for text in texts if (n := _number_written(text)) is not None]
+    return tuple(numbers) if len(set(numbers)) == len(texts) else tuple(texts)
 
 
 def _number_written(text: str) -> int | float | None:

@@ -54,6 +54,16 @@ def test_trained_models_are_read_exactly(name: str, tmp_path: Path) -> None:
     assert (load(path).ensemble.margins_emulated(rows) == live).all()
 
 
+@pytest.mark.parametrize("labels", [[0.0, 1.0], [-1.0, 2.5], [0.0, 1.0, 3.0]])
+def test_labels_may_be_floats(labels: list[float]) -> None:
+    """The file has `1` for the label 1.0, which `predict` returns."""
+    rng = np.random.default_rng(0)
+    model = catboost.CatBoostClassifier(iterations=3, depth=2, verbose=0, allow_writing_files=False, thread_count=1)
+    model.fit(rng.normal(size=(90, 2)), rng.permutation(np.resize(labels, 90)))
+    conformance.check(load(model), rows=50).raise_if_wrong()
+    assert load(model).ensemble.classes == tuple(map(str, labels))
+
+
 @pytest.mark.parametrize("name", ["two classes", "four classes", "one against all", "poisson", "value"])
 def test_links_lead_from_margins_to_predictions(name: str) -> None:
     loaded, rows = load(made(name)), np.random.default_rng(0).normal(size=(30, 4))

@@ -111,6 +111,18 @@ def test_sums_are_cut_off_at_one(name: str) -> None:
     assert shown == min(1, sums)
 
 
+@pytest.mark.parametrize("names", [["<OOD>", "s", "a"], ["1", "1.0", "2"]])
+def test_categories_may_have_odd_names(names: list[str]) -> None:
+    """YDF calls all other texts `<OOD>`; texts that are the same number have no labels that are numbers."""
+    called = dict(zip(["north", "south", "a b"], names, strict=True))
+    frame = table().assign(town=table().town.map(called, na_action="ignore"))
+    model = ydf.RandomForestLearner(label="two", features=INPUTS, num_trees=4).train(frame)
+    loaded = load(model)
+    conformance.check(loaded, rows=150).raise_if_wrong()
+    assert set(loaded.ensemble.features[2].labels or ()) == set(names)
+    assert (loaded.margins(_numbers(frame, loaded))[:, 1] == model.predict(frame)).all()
+
+
 def _numbers(rows: pandas.DataFrame, loaded: Any) -> np.ndarray[Any, Any]:
     """The rows with the reader's codes of texts."""
     columns = []
@@ -163,6 +175,8 @@ def test_a_folder_and_a_table_are_audited(tmp_path: Path) -> None:
     ("make", "words"),
     [
         (lambda: boosted("value", task=NUMBERS, loss="POISSON"), "not sums of its leaves"),
+        (lambda: boosted("two", loss="MULTINOMIAL_LOG_LIKELIHOOD"), "YDF refused to predict"),
+        (lambda: ydf.RandomForestLearner(label="one", features=INPUTS).train(table().assign(one="k")), "of one class"),
         (lambda: boosted("two", split_axis="SPARSE_OBLIQUE"), "NumericalSparseObliqueCondition"),
         (lambda: ydf.IsolationForestLearner(features=["age", "income"]).train(table()), "ANOMALY_DETECTION"),
         (

@@ -86,8 +86,10 @@ class YDFFrontend:
 
 def _read(model: Any, place: str, name: str, sha256: str) -> LoadedModel:
     boosted, task, data = hasattr(model, "num_trees_per_iteration"), model.task().name, model.data_spec()
+    classes = tuple(model.label_classes()) if task == "CLASSIFICATION" else ()
     refused = {
         f"of the task {task}": task not in _TASKS or not hasattr(model, "iter_trees"),
+        "of one class": len(classes) == 1,
         "with columns of several numbers": len(data.unstackeds) > 0,
         "with integers for categories": any(spec.categorical.is_already_integerized for spec in data.columns),
         "that only the slow engine evaluates": not model.list_compatible_engines(),
@@ -95,15 +97,14 @@ def _read(model: Any, place: str, name: str, sha256: str) -> LoadedModel:
     }
     if what := next((what for what, holds in refused.items() if holds), ""):
         raise ModelError(f"a {type(model).__name__} {what} is not read", place=place, remedy=_REMEDY)
-    classes = tuple(model.label_classes()) if task == "CLASSIFICATION" else ()
     named = labels_of_texts(classes)
     columns = [feature.column_idx for feature in model.input_features()]
     features = list(feature_tuple(model.input_feature_names(), place))
     texts: dict[int, list[str]] = {}
     for number, spec in enumerate(data.columns[column] for column in columns):
-        if spec.HasField("categorical"):  # number 0 of the dictionary are all other texts
-            items = spec.categorical.items
-            texts[number] = sorted(items, key=lambda text, items=items: items[text].index)[1:]  # type: ignore[misc]
+        if spec.HasField("categorical"):  # number 0 are all other texts, whose name may also be a category
+            listed = {item.index: text for text, item in spec.categorical.items.items() if item.index}
+            texts[number] = [listed[code] for code in sorted(listed)]
             features[number] = as_categorical(features[number], len(texts[number]), labels_of_texts(texts[number]))
         elif spec.HasField("boolean"):  # the library accepts no missing value
             features[number] = replace(features[number], kind=FeatureKind.INDICATOR, needs_value=True)
@@ -161,7 +162,7 @@ def _tree(root: Any, width: int, votes: bool, columns: list[int], data: Any, pla
         missing_left = not split.missing and kind != "IsMissingInCondition"
         side[parent] = number = tree.inner(feature, threshold, missing_left=missing_left)
         if data.columns[split.attribute].HasField("categorical"):
-            tree.sets[number] = np.ones(len(data.columns[split.attribute].categorical.items), np.bool_)
+            tree.sets[number] = np.ones(data.columns[split.attribute].categorical.number_of_unique_values, np.bool_)
             # Number 0 is the last code here, so that -1 is right.
             tree.sets[number][[code - 1 for code in getattr(split, "mask", ())]] = False
         waiting += [(node.pos_child, tree.right, number), (node.neg_child, tree.left, number)]
@@ -190,7 +191,10 @@ class _Library:
         return found
 
     def _scores(self, model: Any, rows: NDArray[np.float64]) -> NDArray[Any]:
-        found = np.asarray(model.predict(self.rows(rows))).reshape(len(rows), -1)
+        try:
+            found = np.asarray(model.predict(self.rows(rows))).reshape(len(rows), -1)
+        except ValueError as error:
+            raise ModelError(f"YDF refused to predict: {str(error)[:200]}", remedy=_REMEDY) from None
         return found if found.shape[1] == self.ensemble.n_outputs else np.hstack([np.float32(1) - found, found])
 
     @cached_property

@@ -55,6 +55,9 @@ def _inside(obj: Any, outside: Unwrapped, place: str, name: str, form: str) -> L
         model = calibrated(model, outside.calibration, place)
     if outside.threshold is not None and len(model.ensemble.classes) != 2:
         raise ModelError("a cut-off needs a model of two classes", place=place, remedy="pass the model inside")
+    if outside.threshold is not None and not model.ensemble.link.is_known:
+        message = "the cut-off is a probability that is not a function of the scores"
+        raise ModelError(message, place=place, remedy="pass the model inside, which decides by its scores")
     source = replace(model.ensemble.source, path=place, format=f"{form}-{outside.wrappers[0]}")
     ensemble = replace(model.ensemble, name=name, source=source, cutoff=outside.threshold)
     # The wrapper makes the predictions, with its cut-off and calibration.
