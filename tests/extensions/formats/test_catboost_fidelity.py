@@ -61,7 +61,7 @@ def test_labels_may_be_floats(labels: list[float]) -> None:
     model = catboost.CatBoostClassifier(iterations=3, depth=2, verbose=0, allow_writing_files=False, thread_count=1)
     model.fit(rng.normal(size=(90, 2)), rng.permutation(np.resize(labels, 90)))
     conformance.check(load(model), rows=50).raise_if_wrong()
-    assert load(model).ensemble.classes == tuple(map(str, labels))
+    assert load(model).ensemble.classes == tuple(int(x) if x.is_integer() else str(x) for x in labels)
 
 
 @pytest.mark.parametrize("name", ["two classes", "four classes", "one against all", "poisson", "value"])

@@ -294,6 +294,8 @@ class LibraryReplay:
 
 
 def positions(labels: NDArray[Any], classes: tuple[Any, ...]) -> Int64Array:
-    """Positions of predicted labels among the classes, int64[rows]; -1 for unknown labels."""
-    place = {str(c): i for i, c in enumerate(classes)}
+    """Positions of predicted labels among the classes, int64[rows]; -1 for unknown labels. A label 1.0 may be the class 1."""
+    place = {str(float(c)): i for i, c in enumerate(classes) if isinstance(c, int)} | {
+        str(c): i for i, c in enumerate(classes)
+    }
     return np.array([place.get(str(label), -1) for label in np.ravel(labels).tolist()], dtype=np.int64)

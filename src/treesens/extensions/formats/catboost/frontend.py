@@ -239,10 +239,7 @@ def _objective(info: Field, outputs: int) -> tuple[Task, Link, tuple[str | int, 
     given, kind = _class_names(info, outputs)
     if not isinstance(given.value, list) or not all(isinstance(c, (int, str, float)) for c in given.value):
         raise given.error("expected a list of class names")
-    named = given.value
-    if kind is not None and kind.value == "Float":  # the file has `1` for the label 1.0
-        named = [c if isinstance(c, str) else float(c) for c in named]
-    classes = tuple(c if isinstance(c, (int, str)) and not isinstance(c, bool) else str(c) for c in named)
+    classes = tuple(c if isinstance(c, (int, str)) and not isinstance(c, bool) else str(c) for c in given.value)
     if loss == "CrossEntropy" and not classes:
         classes = (0, 1)  # a model trained on probabilities predicts 0 and 1
     if kind is not None and kind.value == "Integer" and not all(isinstance(c, int) for c in classes):
