@@ -23,7 +23,7 @@ from tests.frontends.trained_lightgbm import lightgbm
 from tests.frontends.trained_sklearn import BOOST, FOREST, ensemble, labels
 from treesens.cli import group
 from treesens.compiler.base.floats import NumberType
-from treesens.errors import ModelError
+from treesens.errors import DataError, ModelError
 from treesens.extensions.conformance import formats as conformance
 from treesens.frontends import load
 
@@ -333,3 +333,25 @@ def test_a_pipeline_that_drops_columns_takes_frames_with_text_there(tmp_path: Pa
         'model m from "m.skops"\ndata d from "d.csv"\ndomain from d\nquery q: sensitive m to age gap 0.05\n'
     )
     assert "found" in CliRunner().invoke(group, ["check", str(file)]).stdout
+
+
+@pytest.mark.parametrize("kind", ["float32", "float16"])
+def test_columns_with_which_steps_calculate_are_float64(kind: str) -> None:
+    """In float32, a scaler has other last digits, and rows at a threshold go to the other side."""
+    frame = raw(numbers_only=True).fillna(0)
+    made = pipeline.make_pipeline(preprocessing.StandardScaler(), xgboost()).fit(frame, labels("two"))
+    narrow = frame.astype({"real": kind})
+    with pytest.raises(DataError, match="`real` are float32 or float16") as caught:
+        ts.audit(made, narrow, time_limit=1)
+    assert "astype('float64')" in (caught.value.remedy or "")
+    for others in (made, xgboost().fit(narrow, labels("two"))):
+        ts.audit(others, frame if others is made else narrow, vary=["coarse"], time_limit=1)
+
+
+def test_float32_columns_of_linear_models_are_refused() -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    frame = raw(numbers_only=True).fillna(0)
+    for made in (LogisticRegression(), pipeline.make_pipeline("passthrough", LogisticRegression())):
+        with pytest.raises(DataError, match="are float32 or float16"):
+            ts.audit(made.fit(frame, labels("two")), frame.astype("float32"), time_limit=1)

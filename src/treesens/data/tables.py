@@ -85,7 +85,8 @@ class Categories:
 class Table:
     """Columns by name, in the order of the source; `label` is the column that is not an input, or None if all are inputs.
 
-    `sha256` is the digest of the file, or None for a data frame. `marks` holds the missing-value marks per column of a frame.
+    `sha256` is the digest of the file, or None for a data frame. `marks` holds the missing-value marks per column of a frame,
+    and `narrow` the columns of a frame that are float32 or float16.
     """
 
     name: str
@@ -94,6 +95,7 @@ class Table:
     label: str | None = None
     sha256: str | None = None
     marks: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    narrow: frozenset[str] = frozenset()
 
     def __contains__(self, column: str) -> bool:
         return column in self.columns and column != self.label
@@ -287,18 +289,23 @@ def read_table(source: object, *, label: str | None = None, rows: int | None = N
     if rows is not None:
         columns = {key: values[:rows] for key, values in columns.items()}
     table = table_of_columns(columns, place, label, digest)
-    return table if digest is not None else replace(table, marks=_marks_of_frame(source, table.rows))
+    return table if digest is not None else _with_types(table, _arrays_of_frame(source, table.rows))
 
 
-def _marks_of_frame(frame: Any, rows: int) -> dict[str, frozenset[str]]:
-    """The marks of missing values in each column, as scikit-learn converts the column; none for pyarrow tables, which
-    scikit-learn does not accept."""
+def _arrays_of_frame(frame: Any, rows: int) -> dict[str, np.ndarray[Any, Any]]:
+    """The columns as scikit-learn converts them; none for pyarrow tables, which scikit-learn does not accept."""
     import narwhals as nw
 
     data = nw.from_native(frame, eager_only=True)
     if data.implementation.is_pyarrow():
         return {}
-    return {str(series.name): _marks(series.to_numpy()[:rows]) for series in data.iter_columns()}
+    return {str(series.name): series.to_numpy()[:rows] for series in data.iter_columns()}
+
+
+def _with_types(table: Table, arrays: Mapping[str, np.ndarray[Any, Any]]) -> Table:
+    """The table with what the types of its columns tell in addition to their values."""
+    narrow = frozenset(name for name, array in arrays.items() if array.dtype in (np.float16, np.float32))
+    return replace(table, marks={name: _marks(array) for name, array in arrays.items()}, narrow=narrow)
 
 
 def _marks(values: np.ndarray[Any, Any]) -> frozenset[str]:
@@ -472,13 +479,14 @@ def table_of_array(array: np.ndarray[Any, Any], models: Iterable[LoadedModel], l
         wanted = f"the model has {len(known[0])} features" if known else "no model names them"
         raise DataError(f"the array has {array.shape[1]} columns, but {wanted}", place=_PLACE, remedy=remedy)
     table = table_of_columns({name: column_of_array(array[:, f]) for f, name in enumerate(names)}, _PLACE)
-    return replace(table, marks={name: _marks(array[:, f]) for f, name in enumerate(names)})
+    return _with_types(table, {name: array[:, f] for f, name in enumerate(names)})
 
 
 def align_table(model: LoadedModel, table: Table) -> Table:
     """The table with zeros for features that the model lists, but on which no tree splits.
 
-    Raises DataError if another feature is missing, or contains text or numbers outside the model's number type.
+    Raises DataError if another feature is missing, or contains text or numbers outside the model's number type, or numbers of a
+    type in which the model's steps calculate other results.
     """
     ensemble = model.ensemble
     table, _ = as_named(table, blanks_replaced(model))
@@ -493,6 +501,13 @@ def align_table(model: LoadedModel, table: Table) -> Table:
         if len(needed) == len(used) and not remedy.startswith("did you mean"):
             remedy = f"rename the columns, in the order of training: {', '.join(ensemble.feature_names[:8])}"
         raise DataError(f"the table lacks columns that the model uses: {listed}", place=table.name, remedy=remedy)
+    calculated = set(getattr(model.inputs, "calculated", ())) & table.narrow
+    if calculated:
+        raise DataError(
+            f"the numbers of `{min(calculated)}` are float32 or float16, in which the steps of the pipeline round differently",
+            place=table.name,
+            remedy="pass frame.astype('float64'), and let the model predict on float64, too",
+        )
     for feature in ensemble.features:
         # Texts may be declared category names; others are refused when the column is read.
         if feature.name in used and not feature.labels and table.columns[feature.name].dtype != object:

@@ -27,6 +27,8 @@ class RowMaker:
     categories: Mapping[int, Sequence[Any]]
     names: Sequence[str] | None
     marks: Mapping[int, str] = field(default_factory=dict)
+    calculated: frozenset[str] = frozenset()
+    """The features with whose numbers steps calculate, in the type of their column; rows are float64 here."""
 
     def __call__(self, rows: NDArray[np.float64]) -> Any:
         """Input for predict: a matrix, or a data frame with the column names of training."""

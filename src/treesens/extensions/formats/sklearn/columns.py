@@ -374,15 +374,18 @@ def rows_of_members(obj: Any, members: Sequence[LoadedModel], ensemble: Ensemble
     """The `RowMaker` for a model with these members."""
     categories: dict[int, Sequence[Any]] = {}
     marks: dict[int, str] = {}
+    calculated: frozenset[str] = frozenset()
     for model in members:
         if isinstance(model.inputs, RowMaker):
             categories.update(model.inputs.categories)
+            calculated |= model.inputs.calculated
             for f, mark in model.inputs.marks.items():
                 add_mark(marks, f, mark, place)
     if any(f.categories and i not in categories for i, f in enumerate(ensemble.features)):
         message = "one of the inner models has its own categories, which are not visible in the columns of a table"
         raise ModelError(message, place=place, remedy="encode them in a pipeline")
-    return RowMaker(categories, list(obj.feature_names_in_) if hasattr(obj, "feature_names_in_") else None, marks)
+    names = list(obj.feature_names_in_) if hasattr(obj, "feature_names_in_") else None
+    return RowMaker(categories, names, marks, calculated)
 
 
 def add_mark(marks: dict[int, str], column: int, mark: str, place: str) -> None:

@@ -81,7 +81,9 @@ def read_pipeline(given: Any, load: Callable[[Any], LoadedModel], place: str) ->
     marks = _marks(columns, place)
     for source, values in categories.items():
         features[source] = as_categorical(features[source], max(1, len(values)), values, mark=marks.get(source))
-    rows = RowMaker(categories, None if names is None else list(names), marks)
+    # A linear model multiplies all numbers, a tree compares those that no step has changed.
+    calculated = frozenset(features[c.source].name for c in columns if c.images is None and not (c.raw and model))
+    rows = RowMaker(categories, None if names is None else list(names), marks, calculated)
     front = type(pipeline)(list(pipeline.steps[:-1]))
     try:
         sparse = bool(front.steps) and bool(
@@ -168,7 +170,7 @@ def read_alone(estimator: Any, place: str) -> LoadedModel:
     names = getattr(estimator, "feature_names_in_", None)
     n = int(estimator.n_features_in_)
     features = feature_tuple([f"f{i}" for i in range(n)] if names is None else [str(c) for c in names], place)
-    rows = RowMaker({}, None if names is None else list(names))
+    rows = RowMaker({}, None if names is None else list(names), calculated=frozenset(f.name for f in features))
     linear = read_linear(estimator, [Column(i) for i in range(n)], features, place, sparse=False)
     margins = predictor(estimator, rows, linear.margins, linear.ensemble.n_outputs)
     predicts = replayer(estimator, rows, linear.ensemble)
