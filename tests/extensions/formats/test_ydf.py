@@ -119,7 +119,7 @@ def test_categories_may_have_odd_names(names: list[str]) -> None:
     model = ydf.RandomForestLearner(label="two", features=INPUTS, num_trees=4).train(frame)
     loaded = load(model)
     conformance.check(loaded, rows=150).raise_if_wrong()
-    assert set(loaded.ensemble.features[2].labels or ()) == set(names)
+    assert set(loaded.ensemble.features[2].labels or ()) == {*names, "(every other text)"}
     assert (loaded.margins(_numbers(frame, loaded))[:, 1] == model.predict(frame)).all()
 
 
@@ -208,3 +208,20 @@ def test_damaged_folders_are_refused(name: str, tmp_path: Path) -> None:
         (folder / name).write_bytes(data)
         with pytest.raises(ModelError):
             load(folder)
+
+
+def test_texts_that_are_rare_in_training_are_the_other_texts() -> None:
+    """The library drops texts with fewer than five rows by default, so that a table of training contains them."""
+    frame = table()[[*INPUTS, "two"]].copy()
+    frame.loc[frame.index[:3], "town"] = ["rare", "rarer", "rarest"]
+    learner = ydf.GradientBoostedTreesLearner(label="two", features=INPUTS, num_trees=8, validation_ratio=0.0)
+    model = learner.train(frame)
+    loaded = load(model)
+    conformance.check(loaded, rows=60).raise_if_wrong()
+    labels = {f.name: f.labels for f in loaded.ensemble.features}["town"]
+    assert labels is not None
+    assert set(labels) == {"north", "south", "a b", "(every other text)"}
+    head = 'model m from "m"\ndata d from "d" label two\ndomain from d\n'
+    question = "query q: count rows of d as a such that class(a) = good"
+    count = ts.check_text(head + question, models={"m": model}, data={"d": frame})["q"].count
+    assert list(count.rows) == np.flatnonzero(model.predict_class(frame) == "good").tolist()

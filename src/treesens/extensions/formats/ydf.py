@@ -22,6 +22,7 @@ from treesens.compiler.base.floats import NumberType
 from treesens.compiler.base.folders import folder_digest
 from treesens.compiler.model import Accumulation, Ensemble, FeatureKind, ModelSource, Task
 from treesens.compiler.model.evaluate import Predicted, leaves, positions, sum_emulated
+from treesens.compiler.model.kinds import REST
 from treesens.errors import ModelError
 from treesens.extensions.formats.apart import read_apart
 from treesens.frontends.base import LoadedModel
@@ -97,7 +98,7 @@ def _read(model: Any, place: str, name: str, sha256: str) -> LoadedModel:
     }
     if what := next((what for what, holds in refused.items() if holds), ""):
         raise ModelError(f"a {type(model).__name__} {what} is not read", place=place, remedy=_REMEDY)
-    named = labels_of_texts(classes)
+    whole = labels_of_texts(classes)
     columns = [feature.column_idx for feature in model.input_features()]
     features = list(feature_tuple(model.input_feature_names(), place))
     texts: dict[int, list[str]] = {}
@@ -105,7 +106,8 @@ def _read(model: Any, place: str, name: str, sha256: str) -> LoadedModel:
         if spec.HasField("categorical"):  # number 0 are all other texts, whose name may also be a category
             listed = {item.index: text for text, item in spec.categorical.items.items() if item.index}
             texts[number] = [listed[code] for code in sorted(listed)]
-            features[number] = as_categorical(features[number], len(texts[number]), labels_of_texts(texts[number]))
+            named = (*texts[number], REST)  # texts that are rare in training are among the others
+            features[number] = as_categorical(features[number], len(named), labels_of_texts(named))
         elif spec.HasField("boolean"):  # the library accepts no missing value
             features[number] = replace(features[number], kind=FeatureKind.INDICATOR, needs_value=True)
     width, accumulation = 1 if boosted else max(1, len(classes)), Accumulation.FLOAT32_BASE_FIRST
@@ -130,7 +132,7 @@ def _read(model: Any, place: str, name: str, sha256: str) -> LoadedModel:
         number_type=NumberType.FLOAT32, comparison="<=", base=base, link=link, accumulation=accumulation,
         tree_output=np.arange(count) % model.num_trees_per_iteration() if boosted else np.full(count, -1 if width > 1 else 0),
         tree_weight=np.ones(count), task=Task.MULTICLASS if len(classes) > 2 else _TASKS[task],
-        classes=named if all(isinstance(label, int) for label in named) else classes,
+        classes=whole if all(isinstance(label, int) for label in whole) else classes,
         cutoff=Fraction(1, 2) if len(classes) == 2 else None,
     )  # fmt: skip
     library, zero = _Library(model, texts, ensemble), np.zeros((1, len(features)))
@@ -162,9 +164,10 @@ def _tree(root: Any, width: int, votes: bool, columns: list[int], data: Any, pla
         missing_left = not split.missing and kind != "IsMissingInCondition"
         side[parent] = number = tree.inner(feature, threshold, missing_left=missing_left)
         if data.columns[split.attribute].HasField("categorical"):
-            tree.sets[number] = np.ones(data.columns[split.attribute].categorical.number_of_unique_values, np.bool_)
-            # Number 0 is the last code here, so that -1 is right.
-            tree.sets[number][[code - 1 for code in getattr(split, "mask", ())]] = False
+            tree.sets[number] = np.ones(data.columns[split.attribute].categorical.number_of_unique_values + 1, np.bool_)
+            # Number 0 has the last two codes here: the category of all other texts, and codes that no category has.
+            for code in getattr(split, "mask", ()):
+                tree.sets[number][code - 1 if code else slice(-2, None)] = False
         waiting += [(node.pos_child, tree.right, number), (node.neg_child, tree.left, number)]
     return tree.nodes()
 
