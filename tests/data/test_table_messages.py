@@ -136,3 +136,20 @@ def test_columns_that_are_missing_have_a_remedy() -> None:
         with pytest.raises(ts.errors.DataError, match="lacks columns") as raised:
             ts.audit(model, table)
         assert raised.value.remedy == remedy
+
+
+def test_a_category_called_like_a_missing_value_needs_a_data_frame(tmp_path: Path) -> None:
+    """North America is NA; in a text file, the field may also mean that the value is missing."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"region": rng.choice(["NA", "EU", "APAC"], 120), "x": rng.normal(size=120)})
+    typed = frame.astype({"region": "category"})
+    boosters = pytest.importorskip("xgboost")
+    model = boosters.XGBClassifier(n_estimators=4, enable_categorical=True, tree_method="hist")
+    model.fit(typed, (frame.region == "NA") ^ (frame.x > 0))
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    question = 'model m from "m"\ndata d from "d"\ndomain from d\nquery q: count rows of d as a such that class(a) = 1'
+    with pytest.raises(ts.errors.TreesensError, match="`NA`, which a file marks missing values with") as caught:
+        ts.check_text(question, models={"m": model}, data={"d": str(tmp_path / "rows.csv")})
+    assert "keep_default_na=False" in str(caught.value)
+    count = ts.check_text(question, models={"m": model}, data={"d": frame})["q"].count
+    assert list(count.rows) == np.flatnonzero(model.predict(typed)).tolist()

@@ -33,7 +33,15 @@ from treesens.compiler.base.floats import NumberType, float_of, is_decimal
 from treesens.compiler.base.packages import imported
 from treesens.compiler.model import Feature
 from treesens.compiler.model.kinds import REST
-from treesens.data.columns import TRUTHS, Column, column_of_array, column_of_fields, column_of_series, is_absent
+from treesens.data.columns import (
+    MISSING_MARKS,
+    TRUTHS,
+    Column,
+    column_of_array,
+    column_of_fields,
+    column_of_series,
+    is_absent,
+)
 from treesens.data.file_kinds import kind_of
 from treesens.errors import DataError
 from treesens.frontends.base import LoadedModel
@@ -108,7 +116,8 @@ class Table:
     def numbers(self, column: str, categories: Categories | None = None) -> FloatArray:
         """A column as stored values, float64[rows], read-only; category names become the values of the categories.
 
-        Raises DataError, with row and column, for unknown categories and for text that is not a number.
+        Raises DataError, with row and column, for unknown categories, for text that is not a number, and for fields of a text
+        file that may be missing or a category of this name, such as NA.
         """
         values, known = self.columns[column], categories or Categories()
         if known.unsure:
@@ -123,6 +132,16 @@ class Table:
                 place=f"{self.name}, column `{column}`",
                 remedy=f"write missing values as {known.mark}, as in training",
             )
+        in_text = self.sha256 is not None and not self.name.lower().endswith(".parquet")
+        if in_text and (marks := MISSING_MARKS & known.names.keys()):
+            gone = [v is None for v in values.tolist()] if values.dtype == object else np.isnan(values)
+            if np.any(gone):
+                raise DataError(
+                    f"column `{column}` has empty cells, or cells with `{min(marks)}`, which a file marks missing values with, "
+                    "and which is a category of the model",
+                    place=f"{self.name}, row {int(np.flatnonzero(gone)[0])}, column `{column}`",
+                    remedy="pass a data frame, e.g. pandas.read_csv(FILE, keep_default_na=False), or leave such rows out",
+                )
         if values.dtype != object:
             if (truths := _codes_of_truths(values, known.names)) is not None:
                 return truths
