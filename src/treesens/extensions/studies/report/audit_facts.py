@@ -126,7 +126,7 @@ def _meaning(found: Audit) -> dict[str, Any]:
         "favourable": meaning.favourable,
         "file": meaning.place or None,
         "sha256": meaning.sha256,
-        "toml": toml_of(() if meaning.suggested else meaning.protected, meaning.classes, meaning.favourable),
+        "toml": toml_of(meaning.stated, meaning.classes, meaning.favourable),
     }
 
 
