@@ -81,6 +81,18 @@ def test_reasons_by_values_have_no_changes_to_limit() -> None:
         ts.reasons(trained.estimator, trained.frame, favourable=1, fixed=["z"])
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--direction", "x=up,x=down"], "--direction: `x` is both `up` and `down`"),
+        (["--permitted", "x=0..1", "--permitted", "x=a|b"], "--permitted: `x` is both `0..1` and `a|b`"),
+    ],
+)
+def test_a_feature_has_one_limit_of_a_kind(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(*words) == 1
+    assert said in capsys.readouterr().err
+
+
 @pytest.fixture
 def applicants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """XGBoost with a text category, whose classes have names; the table names its customers."""

@@ -115,13 +115,15 @@ def rows_of(text: str, flag: str = "--rows") -> list[int]:
 
 
 def _pairs(texts: Sequence[str], flag: str, example: str) -> dict[str, str]:
-    """Settings per feature, in the form NAME=WORDS and separated by commas."""
+    """Settings per feature, in the form NAME=WORDS and separated by commas. Raises UsageError for two settings of a feature."""
     found: dict[str, str] = {}
     for part in (part for text in texts for part in split(text)):
         name, equals, words = (word.strip() for word in part.rpartition("="))
         if not (name and equals and words):
             raise UsageError(f"{flag}: `{part}` assigns nothing to a feature", remedy=f"write {flag} {example}")
-        found[unquoted(name)] = words
+        name = unquoted(name)
+        if found.setdefault(name, words) != words:
+            raise UsageError(f"{flag}: `{name}` is both `{found[name]}` and `{words}`", remedy="name the feature once")
     return found
 
 
