@@ -163,7 +163,11 @@ def _about_extra(message: str, words: list[str], command: click.Command | None) 
             f"; write > {words[at]} to save the output" if "json" in before else ""
         )
     options = {option for one in (command.params if command else ()) for option in one.opts}
-    return f"\n  help: name a table with --data {words[at]}" if at and options & {"--data", "rows_file"} == {"--data"} else ""
+    return (
+        f"\n  help: name a table with --data {words[at]}"
+        if at and options & {"--data", "rows_file"} == {"--data"}
+        else ""
+    )
 
 
 def main(args: list[str] | None = None) -> Any:

@@ -211,7 +211,7 @@ class DomainRecord:
 @dataclass(frozen=True, kw_only=True)
 class ProxyRecord:
     """A feature that acts as a proxy for a protected one: `told` is the fraction of the entropy of `of` that the feature
-    explains in the table; the other fields state the feature's largest swing in the model.
+    explains in the table (1 only if the feature determines `of` in every row); the other fields state the feature's largest swing in the model.
     """
 
     of: str
