@@ -177,6 +177,13 @@ def test_letters_fill_an_existing_folder_and_replace_no_file(
     Path("out").mkdir()
     assert run("--letters", "out", "--quiet") == run("--letters", "out", "--quiet") == 0
     assert list(Path("out").glob("row-*.txt"))
+    assert "earlier run" not in capsys.readouterr().err
+    count = len(list(Path("out").iterdir()))
+    first, second = sorted({int(p.stem.removeprefix("row-")) for p in Path("out").iterdir()})[:2]
+    Path("out/note.txt").write_text("mine")
+    assert run("--letters", "out", "--quiet", "--rows", f"{first},{second}") == 0
+    assert f"out: {count - 4} letter files of an earlier run, e.g. row-" in capsys.readouterr().err
+    assert len(list(Path("out").iterdir())) == count + 1
     Path("note.txt").write_text("mine")
     assert run("--letters", "note.txt") == 1
     assert "internal error" not in capsys.readouterr().err
