@@ -83,7 +83,21 @@ def test_labels_that_cannot_be_used_leave_the_price_open(place: Path) -> None:
     rows[2] = rows[2].rpartition(",")[0] + ",no"
     (place / "d.csv").write_text("\n".join(rows) + "\n")
     with pytest.raises(SystemExit) as ended:
-        main(["audit", str(place / "m.json"), str(place / "d.csv"), "--label", "y", "-v", "f", "-t", "2", "--repair-gap", "0.1"])
+        main(
+            [
+                "audit",
+                str(place / "m.json"),
+                str(place / "d.csv"),
+                "--label",
+                "y",
+                "-v",
+                "f",
+                "-t",
+                "2",
+                "--repair-gap",
+                "0.1",
+            ]
+        )
     assert ended.value.code == 5
     done = audit(place, "--repair-gap", "0.1", "--json")
     (one,) = json.loads(done.stdout)["mending"]["sets"]

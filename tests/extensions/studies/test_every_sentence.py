@@ -315,7 +315,9 @@ class Judge:
 
     def proxy(self, name: str, told: str, of: str, words: str) -> bool:
         """A feature that was not audited is reported as such, unless no tree splits on it."""
-        del told
+        same = self.case.frame.groupby(name, dropna=False)[of].nunique(dropna=False).max() == 1
+        if told.startswith("determines") and not same:
+            return False
         if name not in self.asked and words == "not known":
             return False
         return of in self.case.meaning["protected"] and holds(words, self.case.swing(name))

@@ -255,7 +255,7 @@ def _entropy(counts: Int64Array) -> float:
 
 
 def _codes(column: Column, *, binned: bool = True) -> Int64Array:
-    """A column as codes from 0: many distinct numbers are cut into bins if `binned`, and missing numbers have their own code."""
+    """A column as codes from 0: many distinct numbers are cut into bins if `binned`, and missing ones have a separate code."""
     if column.dtype == object:
         names = {value: code for code, value in enumerate(dict.fromkeys(column.tolist()))}
         return np.array([names[value] for value in column.tolist()], np.int64)
