@@ -151,8 +151,8 @@ def check_schedule() -> None:
         ) from error
 
 
-def _about_extra(message: str, words: list[str]) -> str:
-    """A remedy for an argument too many: a list with spaces, or a value after an option that has none."""
+def _about_extra(message: str, words: list[str], context: click.Context | None) -> str:
+    """A remedy for an argument too many: a list with spaces, a value after an option that has none, or a table."""
     found = re.search(r"unexpected extra argument \((.+)\)", message)
     at = words.index(found[1]) if found is not None and found[1] in words[1:] else 0
     before = words[at - 1] if at else ""
@@ -162,7 +162,12 @@ def _about_extra(message: str, words: list[str]) -> str:
         return f"\n  help: {before} has no value" + (
             f"; write > {words[at]} to save the output" if "json" in before else ""
         )
-    return ""
+    options = {option for one in (context.command.params if context else ()) for option in one.opts}
+    return (
+        f"\n  help: name a table with --data {words[at]}"
+        if at and options & {"--data", "rows_file"} == {"--data"}
+        else ""
+    )
 
 
 def main(args: list[str] | None = None) -> Any:
@@ -183,7 +188,7 @@ def main(args: list[str] | None = None) -> Any:
             _leave_at_once()
         sys.exit(INTERRUPTED)
     except click.UsageError as error:
-        more = _about_extra(error.message, sys.argv[1:] if args is None else args)
+        more = _about_extra(error.message, sys.argv[1:] if args is None else args, error.ctx)
         (click.UsageError(error.message + more, error.ctx) if more else error).show()
         sys.exit(1)
     except click.ClickException as error:

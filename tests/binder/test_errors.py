@@ -41,6 +41,7 @@ CASES = [
     (FIND + "a.x >= 1\n a.x < 0.5", "E309", "a.x < 0.5", "both `a.x >= 1` and this"),
     (FIND + "missing(a.x)", "E210", "a.x", "or missing"),
     (FIND + "prob(a) >= 1.5", "E211", "prob(a) >= 1.5", "between 0 and 1"),
+    (FIND + "prob(a) >= 160%", "E211", "prob(a) >= 160%", "between 0 and 100 %, e.g. 0.05 or 5%"),
     (FIND + "prob(a) * prob(b) >= 0.5", "E204", "prob(a) * prob(b)", "a probability"),
     (FIND + "1 / prob(a) >= 0.5", "E204", "prob(a)", "multiply both sides"),
     ("query q: find a, b in poisson such that value(a) - value(b) >= 0.5", "E204", None, "compare margins"),

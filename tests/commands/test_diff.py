@@ -43,6 +43,9 @@ def test_the_command(versions: Any, treesens: Callable[..., Any]) -> None:
     same = treesens("diff", folder / "old.json", folder / "old.json", "--fail-on", "different")
     assert same.code == 0
     assert "equal: proved" in same.out
+    extra = treesens("diff", folder / "old.json", folder / "new.json", folder / "d.csv")
+    assert extra.code == 1
+    assert f"help: name a table with --data {folder / 'd.csv'}" in extra.err
 
 
 def test_rows_that_rounding_alone_tells_apart(

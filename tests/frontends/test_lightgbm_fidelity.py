@@ -315,6 +315,29 @@ def test_names_of_categories_go_to_no_column_by_counting(form: str) -> None:
     assert "those of `code` or of other columns" in loaded.notes[-1]
 
 
+def test_the_frame_of_a_call_names_the_categories_as_predict_does(tmp_path: Path) -> None:
+    """`flag` may have the names of `sex` as well: it is 0 or 1."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"flag": rng.integers(0, 2, 400), "sex": rng.choice(["male", "female"], 400), "x": rng.normal(size=400)}
+    )
+    frame = frame.astype({"sex": "category"})
+    label = (frame["sex"] == "male") + frame["flag"] + frame["x"] > 1
+    model = lightgbm.LGBMClassifier(n_estimators=8, verbosity=-1, n_jobs=1).fit(frame, label)
+    pair = ts.sensitivity(model, vary="sex", gap=0.1, data=frame).pair
+    assert set(pair["sex"]) == {"male", "female"}
+    named = pair.assign(sex=pd.Categorical(pair["sex"], frame["sex"].cat.categories))[list(frame)]
+    high, low = model.predict_proba(named)[:, 1]
+    assert high >= 0.6
+    assert low <= 0.4
+    assert ts.audit(model, frame, vary="sex", gap=0.1).records[0]["verdict"] == "found"
+    with pytest.raises(DiagnosticsError, match="may be those of `sex` or of other columns"):
+        ts.audit(model, frame.assign(flag=frame["flag"].astype("category")), vary="sex", gap=0.1)
+    model.booster_.save_model(tmp_path / "m.txt")
+    with pytest.raises(DiagnosticsError, match="may be those of `sex` or of other columns"):
+        ts.audit(tmp_path / "m.txt", frame, vary="sex", gap=0.1)
+
+
 DECLARED = {"region": "integer in [0, 2]", "code": "category {A = 0, B = 1, C = 2}"}
 
 

@@ -161,6 +161,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         with pytest.raises(DiagnosticsError) as caught:
             read(path)
         assert caught.value.diagnostics[0].code == "S063"
+        assert " | " not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,9 @@ class Declarations:
         columns[error.column] = error.text
         place = next((i for i, item in enumerate(items) if item is told), None)
         if place is None:
-            mistake = self.fail(error.code, f"{error.place}: {error.message}", span, error.remedy)
+            notes = [note for model in self.models.values() if model for note in model.notes]
+            why = [note for note in notes if f"`{error.column}`" in note]
+            mistake = self.fail(error.code, f"{error.place}: {error.message}", span, "; ".join([*why, error.remedy]))
             self.texts[key] = items[-1], {error.column: error.text}
             return mistake
         if len(columns) > 1:

@@ -41,9 +41,16 @@ class Meaning:
     sha256: str | None = None
     suggested: bool = False
     """True if the protected features are suggested by their names, and not stated."""
+    none_protected: bool = False
+    """True if the file states that no feature is protected."""
 
     def __bool__(self) -> bool:
-        return bool(self.protected or self.classes or self.favourable is not None)
+        return bool(self.protected or self.none_protected or self.classes or self.favourable is not None)
+
+    @property
+    def stated(self) -> tuple[str, ...] | None:
+        """The features that are stated as protected, or None without such a statement."""
+        return None if self.suggested or not (self.protected or self.none_protected) else self.protected
 
     def is_protected(self, features: Sequence[str]) -> bool:
         """True if one of the features is protected."""
@@ -64,10 +71,10 @@ def meaning_beside(path: Path, ensemble: Ensemble) -> Meaning:
     return NOTHING_SAID
 
 
-def toml_of(protected: Sequence[str], classes: Mapping[str, str], favourable: str | None) -> str:
+def toml_of(protected: Sequence[str] | None, classes: Mapping[str, str], favourable: str | None) -> str:
     """The TOML text that states these facts about a model."""
     lines = []
-    if protected:
+    if protected is not None:
         lines.append(f"protected = {json.dumps(list(protected), ensure_ascii=False)}")
     if classes:
         named = (
@@ -105,7 +112,8 @@ def meaning_of(given: Mapping[str, Any], ensemble: Ensemble, place: str = "") ->
             raise UsageError(f"unknown entry `{key}`", place=place, remedy=did_you_mean(key, KEYS))
     protected = _protected(given.get("protected", ()), ensemble, place)
     classes = _classes(given.get("classes", {}), ensemble, place)
-    return Meaning(protected, classes, _favourable(given.get("favourable"), classes, ensemble, place), place)
+    favourable = _favourable(given.get("favourable"), classes, ensemble, place)
+    return Meaning(protected, classes, favourable, place, none_protected="protected" in given and not protected)
 
 
 def feature_named(name: str, ensemble: Ensemble) -> str:

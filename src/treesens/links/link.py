@@ -277,6 +277,5 @@ def second_class_rules(link_cut: Fraction | None, wanted: int, factor: Fraction)
 
 def refused_probability(number: Fraction) -> Refusal:
     """The refusal of a number that no probability of a score equals."""
-    percent = f"; {decimal(number)} % is {decimal(number / 100)}" if 1 < number < 100 else ""
     message = f"the model predicts probabilities strictly between 0 and 1, never {decimal(number)}"
-    return message, f"use a number between 0 and 1{percent}"
+    return message, "write a probability between 0 and 100 %, e.g. 0.05 or 5%"

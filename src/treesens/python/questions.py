@@ -67,7 +67,7 @@ def load(
     if not given:
         return model
     known = model.meaning
-    said = {"protected": known.protected, "classes": known.classes, "favourable": known.favourable, **given}
+    said = {"protected": known.stated, "classes": known.classes, "favourable": known.favourable, **given}
     return replace(model, meaning=meaning_of({k: v for k, v in said.items() if v is not None}, model.ensemble))
 
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import treesens as ts
 from tests.extensions.repair.models import train, write_table
-from treesens.cli import group
+from treesens.cli import group, main
 from treesens.errors import InternalError, UsageError
 from treesens.extensions.studies.report.audit_table import show_mending
 
@@ -76,6 +76,33 @@ def test_a_failure_of_the_repair_costs_no_answer(place: Path, monkeypatch: pytes
     assert "as if it had failed" in one["reason"]
     assert [r["verdict"] for r in document["results"]] == [r["verdict"] for r in plain["results"]]
     assert "is not known" in audit(place, "--repair-gap", "0.1").stdout
+
+
+def test_labels_that_cannot_be_used_leave_the_price_open(place: Path) -> None:
+    rows = [line.removesuffix(".0") for line in (place / "d.csv").read_text().splitlines()]
+    rows[2] = rows[2].rpartition(",")[0] + ",no"
+    (place / "d.csv").write_text("\n".join(rows) + "\n")
+    with pytest.raises(SystemExit) as ended:
+        main(
+            [
+                "audit",
+                str(place / "m.json"),
+                str(place / "d.csv"),
+                "--label",
+                "y",
+                "-v",
+                "f",
+                "-t",
+                "2",
+                "--repair-gap",
+                "0.1",
+            ]
+        )
+    assert ended.value.code == 5
+    done = audit(place, "--repair-gap", "0.1", "--json")
+    (one,) = json.loads(done.stdout)["mending"]["sets"]
+    assert "d.csv, row 1, column `y`: `no` is not a label of the model" in one["reason"]
+    assert 'name another label column, or write classes = {0 = "NAME", ..} in treesens.toml' in one["reason"]
 
 
 def test_prices_need_labels_and_a_gap_that_has_a_meaning(place: Path) -> None:

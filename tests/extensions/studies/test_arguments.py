@@ -25,6 +25,14 @@ def test_one_feature_is_a_set_by_itself(case: Any) -> None:
         assert [r["varied"] for r in one.records] == [r["varied"] for r in several.records] == [["f0"]] * len(one)
     with pytest.raises(ts.errors.UsageError, match="contains 4, which is not a name"):
         ts.gap(model, frame, vary=[4])
+    with pytest.raises(ts.errors.UsageError, match="`by` contains None, which is not a name"):
+        ts.groups(model, frame, by=None)
+
+
+def test_a_set_that_is_named_twice_is_asked_about_once(case: Any) -> None:
+    model, frame = case
+    found = ts.audit(model, frame, vary=["f0", ["f2", "f1"], "f0", ["f1", "f2"]], gap=0.1)
+    assert [record["varied"] for record in found.records] == [["f0"], ["f2", "f1"]]
 
 
 def test_arrays_have_the_names_of_the_model(case: Any) -> None:

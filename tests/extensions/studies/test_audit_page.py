@@ -243,6 +243,15 @@ def test_a_report_needs_no_purpose(folder: Path, tmp_path: Path) -> None:
     reader.feed((tmp_path / "r.html").read_text())
     assert "changes of one feature at a time" in words(reader)
     assert "Prepared by" in words(reader)
+    records = (tmp_path / "r.audit.json").read_bytes()
+    other = [*bare[:-1], "q", "--margin", "9", "--report", tmp_path / "r.html", "-t", "2"]
+    refused = run(*other, code=1).stderr
+    assert "r.audit.json: the file has the records of another audit: treesens audit" in refused
+    assert "add --force, or name another page" in refused
+    assert (tmp_path / "r.audit.json").read_bytes() == records
+    run(*other, "--force")
+    run(*other, "-v", "r", "-t", "3")
+    assert {one["varied"][0] for one in json.loads((tmp_path / "r.audit.json").read_text())["results"]} == {"q", "r"}
 
 
 def test_what_the_page_says_of_repeating_gives_the_same_page(tmp_path: Path) -> None:

@@ -146,6 +146,7 @@ FEATURES = "|".join([", ".join(some) for n in (4, 3, 2, 1) for some in itertools
 NUMBER = r"[\d.e+-]+"
 EXACT = rf"(?:{NUMBER}|not (?:known|audited|used \(proved\)))"
 LARGEST = rf"(?:at least {NUMBER}, at most {NUMBER}|at (?:least|most) {NUMBER}|{EXACT})"
+TOLD = r"(?:[\d.]+ %|determines it in every row of the table)"
 CUT = r" \(\w+ at [\d.]+\)"
 """After a feature: the chosen class and cut-off."""
 COUNT = r"(?:at least )?[\d,]+"
@@ -187,8 +188,12 @@ class Judge:
             (rf"({FEATURES}) has the largest swing of the [a-z ]+ found: ({LARGEST})", self.reached),
             (r"It is the largest of all audited features \(proved\)", lambda: self.closed),
             (rf"The largest of all audited features: ({LARGEST})", lambda w: holds(w, self.widest)),
-            (rf"(?:proxy: )?(\w+) explains ([\d.]+) % of (\w+) in the table; largest swing: ({LARGEST})", self.proxy),
-            (rf"(\w+): ((?:\w+ \([\d.]+ %, largest swing: {LARGEST}\)(?:; )?)+)", self.proxies),
+            (
+                rf"(?:proxy: )?(\w+) (explains [\d.]+ % of|determines) (\w+) in (?:every row of )?the table; "
+                rf"largest swing: ({LARGEST})",
+                self.proxy,
+            ),
+            (rf"(\w+): ((?:\w+ \({TOLD}, largest swing: {LARGEST}\)(?:; )?)+)", self.proxies),
             (rf"({FLIPS})(?:: (.*))?", self.evidence),
             (rf"(\w+): (\w+); largest fall ({LARGEST}); largest rise ({LARGEST})", self.shape),
             (r"The pair is made of row (\d+) of the data: its distance is 0", self.made_of),
@@ -310,7 +315,9 @@ class Judge:
 
     def proxy(self, name: str, told: str, of: str, words: str) -> bool:
         """A feature that was not audited is reported as such, unless no tree splits on it."""
-        del told
+        same = self.case.frame.groupby(name, dropna=False)[of].nunique(dropna=False).max() == 1
+        if told.startswith("determines") and not same:
+            return False
         if name not in self.asked and words == "not known":
             return False
         return of in self.case.meaning["protected"] and holds(words, self.case.swing(name))
@@ -318,7 +325,7 @@ class Judge:
     def proxies(self, of: str, words: str) -> bool:
         return all(
             self.proxy(name, told, of, said)
-            for name, told, said in re.findall(rf"(\w+) \(([\d.]+) %, largest swing: ({LARGEST})\)", words)
+            for name, told, said in re.findall(rf"(\w+) \(({TOLD}), largest swing: ({LARGEST})\)", words)
         )
 
     def evidence(self, flips: str, more: str | None) -> bool:

@@ -177,6 +177,11 @@ def test_a_suggestion_is_no_statement(folder: Path, tmp_path: Path) -> None:
     assert "treesens.toml (SHA-256 " in cited.stdout
     assert "P(granted) >= 0.6" in cited.stdout
     assert "suggested" not in cited.stdout + cited.stderr
+    (tmp_path / "treesens.toml").write_text("protected = []\n")
+    none = json.loads(run_command(tmp_path, "audit", "m.json", "t.csv", "--json").stdout)["meaning"]
+    assert (none["protected"], none["suggested"], none["toml"]) == ([], False, "protected = []")
+    assert ts.load(tmp_path / "m.json", favourable=1).meaning.stated == ()
+    assert ts.load(folder / "m.json", favourable=1).meaning.stated is None
 
 
 def test_a_regressor_has_a_stated_default_gap(folder: Path) -> None:

@@ -183,7 +183,7 @@ def test_what_makes_no_sense_has_a_remedy() -> None:
     for call in (lambda: ts.groups(named, frame, by=["who"]), lambda: ts.reasons(named, trained.frame)):
         with pytest.raises(UsageError, match="no favourable class is stated") as told:
             call()
-        assert "0 (granted), 1 (refused)" in str(told.value.remedy)
+        assert '0 (granted), 1 (refused), or write favourable = "CLASS"' in str(told.value.remedy)
     with pytest.raises(UsageError, match="no favourable class is stated"):
         ts.groups(several_classes("xgboost").estimator, trained.frame, by=["p"])
     with pytest.raises(UsageError, match="decides nothing"):

@@ -89,6 +89,18 @@ def test_reasons_by_values_have_no_changes_to_limit() -> None:
         ts.reasons(trained.estimator, trained.frame, favourable=1, fixed=["z"])
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--direction", "x=up,x=down"], "--direction: `x` is both `up` and `down`"),
+        (["--permitted", "x=0..1", "--permitted", "x=a|b"], "--permitted: `x` is both `0..1` and `a|b`"),
+    ],
+)
+def test_a_feature_has_one_limit_of_a_kind(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(*words) == 1
+    assert said in capsys.readouterr().err
+
+
 @pytest.fixture
 def applicants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """XGBoost with a text category, whose classes have names; the table names its customers."""
@@ -173,6 +185,13 @@ def test_letters_fill_an_existing_folder_and_replace_no_file(
     Path("out").mkdir()
     assert run("--letters", "out", "--quiet") == run("--letters", "out", "--quiet") == 0
     assert list(Path("out").glob("row-*.txt"))
+    assert "earlier run" not in capsys.readouterr().err
+    count = len(list(Path("out").iterdir()))
+    first, second = sorted({int(p.stem.removeprefix("row-")) for p in Path("out").iterdir()})[:2]
+    Path("out/note.txt").write_text("mine")
+    assert run("--letters", "out", "--quiet", "--rows", f"{first},{second}") == 0
+    assert f"out: {count - 4} letter files of an earlier run, e.g. row-" in capsys.readouterr().err
+    assert len(list(Path("out").iterdir())) == count + 1
     Path("note.txt").write_text("mine")
     assert run("--letters", "note.txt") == 1
     assert "internal error" not in capsys.readouterr().err

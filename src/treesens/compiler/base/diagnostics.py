@@ -170,7 +170,7 @@ class Diagnostic:
         span = None if self.span == NOWHERE else self.span
         place = f"{span.place}: " if span else ""
         lines = [f"{visible(place)}{self.severity}[{self.code}]: {visible(self.message)}"]
-        if span:
+        if span and span.source.text:  # a file that cannot be read has no lines
             lines.append(span.excerpt())
             for used in span.uses():
                 lines += [f"used here: {visible(used.place)}", used.excerpt()]

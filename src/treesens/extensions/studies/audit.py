@@ -211,7 +211,8 @@ class DomainRecord:
 @dataclass(frozen=True, kw_only=True)
 class ProxyRecord:
     """A feature that acts as a proxy for a protected one: `told` is the fraction of the entropy of `of` that the feature
-    explains in the table; the other fields state the feature's largest swing in the model.
+    explains in the table, 1 only if the feature determines `of` in every row; the other fields state the feature's largest
+    swing in the model.
     """
 
     of: str
@@ -310,7 +311,7 @@ REPORT = Option(
     door=Door.COMMAND,
     more="The page states the SHA-256 of the records.",
 )
-FORCE = Option(Flag(), "Replace an existing NAME.audit.json next to the page.", door=Door.COMMAND)
+FORCE = Option(Flag(), "Replace the NAME.audit.json of another audit.", door=Door.COMMAND)
 PDF = Option(OutputPath(), "Print the page to PDF with Chromium or Chrome.", door=Door.COMMAND)
 CARD = Option(
     OutputPath(),

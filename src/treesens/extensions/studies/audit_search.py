@@ -52,6 +52,7 @@ from treesens.extensions.studies.count_search import Unit, check_countable, shar
 from treesens.extensions.studies.decisions import Asked, Between, decisions_of
 from treesens.extensions.studies.events import Gap, TypicalLevel, outcome_events, refuse_beside, typical_level
 from treesens.extensions.studies.evidence import Counted, Evidence, Made, Open, Share
+from treesens.extensions.studies.losses import labelled
 from treesens.extensions.studies.optima import best
 from treesens.extensions.studies.questions import (
     EventQuestion,
@@ -105,6 +106,7 @@ def ask(asked: Asking[AuditOptions]) -> Found[AuditRecord]:
         found.mending_test = None if options.test is None else cast("Table", options.test).name
     records = [recorded(AuditRecord, one) for one in found.records]
     decided = all(one["verdict"] != "unknown" for one in found.records)
+    decided = decided and all(one["proved"] for one in found.mending or ())
     evidence = [list(_evidence(one, found)) for one in found.records] if options.certificates is not None else []
     return Found(records, found.warnings, found.interrupted, decided, found, evidence=evidence)
 
@@ -744,18 +746,18 @@ def mending(asked: Asking[AuditOptions], records: Sequence[dict[str, Any]]) -> l
         mended.append(
             answered(
                 f"repairing {', '.join(varied)}",
-                partial(_mended, asked.model, tables, varied, asked.options, asked.stop),
+                partial(_mended, asked, tables, varied),
                 partial(_open, varied),
             )
         )
     return mended
 
 
-def _mended(
-    model: LoadedModel, tables: tuple[Table, Table], varied: tuple[str, ...], audit: AuditOptions, stop: threading.Event
-) -> dict[str, Any]:
+def _mended(asked: Asking[AuditOptions], tables: tuple[Table, Table], varied: tuple[str, ...]) -> dict[str, Any]:
     """The price of a repair for one set of features, in the time limit; the repaired file's promise is proved again."""
-    repair = study_of("repair")
+    assert asked.table is not None
+    assert asked.table.label is not None
+    repair, audit = study_of("repair"), asked.options
     options = repair.options(
         vary=[varied],
         gap=audit.repair_gap,
@@ -768,11 +770,13 @@ def _mended(
         seed=audit.seed,
     )
     over = threading.Event()
-    threading.Thread(target=_end, args=(over, stop, audit.time_limit), daemon=True).start()
+    threading.Thread(target=_end, args=(over, asked.stop, audit.time_limit), daemon=True).start()
     try:
-        (one,) = repair.asked(Asking((model,), tables[0], options, over)).records
+        # Messages about labels name rows of the whole table, and not of every second row.
+        labelled(asked.model, align_table(asked.model, asked.table), asked.table.label)
+        (one,) = repair.asked(Asking((asked.model,), tables[0], options, over)).records
     except TreesensError as error:
-        return _open(varied, error.message)
+        return _open(varied, str(error).replace("\n  help:", ";"))
     finally:
         over.set()
     record = plain(one)

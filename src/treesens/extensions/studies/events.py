@@ -137,7 +137,7 @@ def favourable_class(ensemble: Ensemble, name: str | None, meaning: Meaning = NO
         classes = [f"{label} ({meaning.classes[label]})" if label in meaning.classes else label for label in known[:8]]
         raise UsageError(
             "no favourable class is stated",
-            remedy=f'add --favourable, one of {", ".join(classes)}, or write favourable = "{known[0]}" into treesens.toml',
+            remedy=f'add --favourable, one of {", ".join(classes)}, or write favourable = "CLASS" into treesens.toml',
         )
     if name not in known:
         remedy = did_you_mean(name, [*known, *called])

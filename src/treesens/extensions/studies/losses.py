@@ -76,7 +76,12 @@ def labelled(model: LoadedModel, table: Table, label: str, by: Sequence[Sequence
         raise DataError(
             f"`{str(column[row])[:40]}` is not a label of the model",
             place=f"{table.name}, row {row}, column `{label}`",
-            remedy=f"a label is {'one of ' if ensemble.classes else ''}{known}",
+            remedy=f"a label is {'one of ' if ensemble.classes else ''}{known}; name another label column"
+            + (
+                f', or write classes = {{{ensemble.classes[0]} = "NAME", ..}} in treesens.toml'
+                if ensemble.classes
+                else ""
+            ),
         )
     groups = tuple(group for columns in by for group in groups_of_rows(table, columns))
     return Labelled(rows, np.asarray(labels, dtype=np.float64), groups)

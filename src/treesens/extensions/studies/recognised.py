@@ -139,7 +139,7 @@ def complete(asked: Asking[AuditOptions]) -> Asking[AuditOptions]:
             said.append(_said("label", f"label: `{label.name}` ({label.why})", "--label", "add --label NAME to change"))
         elif label.why:
             said.append(_said("label", f"no label: {label.why}", "--label", "add --label NAME"))
-    if not model.meaning.protected and (names := suggested(model)):
+    if model.meaning.stated is None and (names := suggested(model)):
         model = replace(model, meaning=replace(model.meaning, protected=names, suggested=True))
         value, remedy = f"protected (suggested by name): {', '.join(names)}", "write protected = [...] in treesens.toml"
         said.append(_said("protected", value, "--protected", f"{remedy}, or add --protected"))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,12 @@ class LightGBMFrontend:
         return self._read(data, str(path), path.stem)
 
     def from_object(self, obj: Any) -> LoadedModel:
+        return self.with_rows(obj, None)
+
+    def with_rows(self, obj: Any, rows: Any) -> LoadedModel:
+        """The model of a live object. Like `predict`, the model gives its lists of names to the columns of type `category` of
+        `rows`, a pandas frame, in their order.
+        """
         import lightgbm
 
         place = f"<{type(obj).__name__}>"
@@ -55,9 +62,13 @@ class LightGBMFrontend:
         # By default, save only the rounds that predict uses: up to the best iteration if the model has one.
         text = booster.model_to_string()
         classes = list(obj.classes_) if isinstance(obj, lightgbm.LGBMClassifier) else ()
-        return self._read(text.encode(), place, "model", classes)
+        frame = rows.select_dtypes("category") if hasattr(rows, "select_dtypes") else ()
+        named = [str(column).replace(" ", "_") for column in frame]
+        return self._read(text.encode(), place, "model", classes, named)
 
-    def _read(self, data: bytes, place: str, name: str, classes: Sequence[Any] = ()) -> LoadedModel:
+    def _read(
+        self, data: bytes, place: str, name: str, classes: Sequence[Any] = (), named: Sequence[str] = ()
+    ) -> LoadedModel:
         # Detecting other formats does not import this format's readers.
         from treesens.frontends.lightgbm.json import read_json
         from treesens.frontends.lightgbm.model import nameless, read_ensemble, with_classes
@@ -68,6 +79,7 @@ class LightGBMFrontend:
             header, trees = read_text(data, place)
         else:
             header, trees = read_json(Field(parse_document(data, place), place))
+        header = replace(header, named=named)
         source = ModelSource(
             format="lightgbm-text" if text else "lightgbm-json",
             version=header.version,

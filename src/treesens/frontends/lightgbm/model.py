@@ -78,6 +78,8 @@ class LightGBMHeader:
     pandas: Sequence[Sequence[Any]]
     monotone: Any = None
     """Directions of the features in the file's notation; None if the file declares no directions."""
+    named: Sequence[str] = ()
+    """The features that are columns of pandas' type `category` in a frame of the caller."""
 
 
 def read_ensemble(header: LightGBMHeader, trees: Sequence[LightGBMTree], name: str, source: ModelSource) -> Ensemble:
@@ -211,7 +213,13 @@ def _columns_of_lists(header: LightGBMHeader, counts: Mapping[int, int]) -> list
         last.append(
             next(f for f in range((last[-1] if last else features) - 1, -1, -1) if _may_have(header, counts, f, names))
         )
-    return list(zip(first, reversed(last), strict=True))
+    ranges = list(zip(first, reversed(last), strict=True))
+    named = [f for f, name in enumerate(header.names) if name in header.named]
+    fits = len(named) == len(ranges) and all(
+        low <= f <= high and _may_have(header, counts, f, names)
+        for f, (low, high), names in zip(named, ranges, header.pandas, strict=True)
+    )
+    return [(f, f) for f in named] if fits else ranges
 
 
 def _may_have(header: LightGBMHeader, counts: Mapping[int, int], f: int, names: Sequence[Any]) -> bool:

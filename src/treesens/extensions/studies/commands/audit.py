@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from treesens.commands.common import write_output
 from treesens.compiler.base.files import check_writable, will_write
-from treesens.errors import UsageError
+from treesens.errors import OverwriteError, UsageError
 from treesens.extensions.studies.audit import AuditOptions
 from treesens.extensions.studies.commands.study_outputs import Outputs
+from treesens.extensions.studies.questions import sets_of
 from treesens.extensions.studies.study import Asking, Found, Study
 from treesens.report.terminal import say_wrapped
 
@@ -18,8 +21,12 @@ class AuditOutputs(Outputs):
     """The outputs of one run of the audit."""
 
     def __init__(self, study: Study[Any, Any], asked: Asking[Any]) -> None:
+        from treesens.extensions.studies.report.audit_page import attachment_of
+
         super().__init__(study, asked)
         self.heading = _heading(asked.options)
+        if asked.options.report is not None and not asked.options.force:
+            _keep_other_records(asked, attachment_of(asked.options.report))
 
     def show(self, records: list[dict[str, Any]], document: dict[str, Any], found: Found[Any]) -> None:
         """Prints the headline of the report, and a line per set and gap."""
@@ -52,6 +59,23 @@ class AuditOutputs(Outputs):
             from treesens.extensions.studies.report.pdf import print_pdf
 
             write_output(str(pdf), lambda: print_pdf(report, pdf, facts["date"]))
+
+
+def _keep_other_records(asked: Asking[AuditOptions], place: Path) -> None:
+    """Raises OverwriteError if the records at `place` are of other files, or answer questions that this audit does not ask."""
+    now = (
+        [Path(str(file)).name for file in asked.files[:2]],
+        set(map(frozenset, sets_of(asked.model, asked.options.vary))),
+    )
+    with suppress(OSError, ValueError, LookupError, TypeError):  # other files are never replaced
+        older = json.loads(place.read_bytes())
+        files = [Path(older[name]["file"]).name for name in ("model", "data")]
+        if files != now[0] or not {frozenset(one["varied"]) for one in older["results"]} <= now[1]:
+            raise OverwriteError(
+                f"the file has the records of another audit: {older['command']}",
+                place=str(place),
+                remedy="add --force, or name another page",
+            )
 
 
 def _heading(options: AuditOptions) -> dict[str, Any]:

@@ -78,7 +78,7 @@ def first_questions(model: LoadedModel, table: Table, file: Path, data: Path, fo
     used = set(model.ensemble.used_features)
     names = [name for name in model.ensemble.feature_names if name in table]
     labelled = "" if table.label is None else f" label {_text(table.label)}"
-    protected = model.meaning.protected or suggested(model)
+    protected = suggested(model) if model.meaning.stated is None else model.meaning.stated
     asked = next((n for n in (*protected, *names) if n in used), None)
     lines = [
         "# The model and the table; paths are relative to this file.",
@@ -153,8 +153,8 @@ def first_toml(model: LoadedModel, named: Mapping[str, str], sure: bool) -> str:
             "",
             *(["# The names are those of the label column, which agrees with the predictions."] if sure else []),
             *(["# The names that the label column suggests: check them."] if named and not sure else []),
-            ("" if sure else "# ") + toml_of((), known, None),
+            ("" if sure else "# ") + toml_of(None, known, None),
             "# The favourable class.",
-            f"# {toml_of((), {}, str(model.ensemble.classes[0]))}",
+            f"# {toml_of(None, {}, str(model.ensemble.classes[0]))}",
         ]
     return "\n".join(lines) + "\n"

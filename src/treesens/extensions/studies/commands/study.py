@@ -128,11 +128,8 @@ def _told_apart(study: Study[Any, Any], given: dict[str, Any]) -> dict[str, Any]
 def run(study: Study[Any, Any], given: dict[str, Any]) -> int:
     """Runs a study, prints and writes its findings, and returns the exit code."""
     asked = _asking(study, given)
-    if given.get("fail_on") == "protected" and not any(model.meaning.protected for model in asked.models):
-        raise UsageError(
-            "--fail-on protected: no protected feature is stated",
-            remedy='write protected = ["sex"] in treesens.toml, or add --protected NAME',
-        )
+    if given.get("fail_on") == "protected":
+        _check_protected(asked)
     asked = study.completed(asked)
     outputs = outputs_of(study, asked)
     found: Found[Any] | None = None
@@ -170,6 +167,22 @@ def run(study: Study[Any, Any], given: dict[str, Any]) -> int:
         return VIOLATED
     code = exit_code(study, found, list(map(plain, found.records)), given.get("fail_on"))
     return certified.code if code == EXPECTED else code
+
+
+def _check_protected(asked: Asking[Any]) -> None:
+    """Raises UsageError if no protected feature is stated, or if the named sets leave one out: the gate would not see it."""
+    protected = dict.fromkeys(name for model in asked.models for name in model.meaning.protected)
+    if not protected:
+        raise UsageError(
+            "--fail-on protected: no protected feature is stated",
+            remedy='write protected = ["sex"] in treesens.toml, or add --protected NAME',
+        )
+    varied = {name for names in asked.options.vary or [protected] for name in names}
+    if left := [name for name in protected if name not in varied]:
+        raise UsageError(
+            f"--fail-on protected: no question varies {', '.join(f'`{name}`' for name in left)}",
+            remedy="add the feature with -v, leave out -v, or name the features of the gate with --protected",
+        )
 
 
 @contextmanager

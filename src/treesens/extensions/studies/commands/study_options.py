@@ -13,7 +13,7 @@ from treesens.commands.common import named_set, read_as, reads, split, unquoted,
 from treesens.compiler.base import option_kinds as kinds
 from treesens.compiler.base.floats import fraction_of
 from treesens.errors import UsageError
-from treesens.extensions.studies.study import Declared
+from treesens.extensions.studies.study import Declared, once
 
 if TYPE_CHECKING:
     from treesens.extensions.studies.limits import Permission
@@ -53,7 +53,7 @@ def _reading(one: Declared) -> dict[str, Any]:
         case kinds.Names():
             return {"callback": reads(lambda text: one.default if text is None else tuple(split(text)))}
         case kinds.Groups():
-            return {"multiple": True, "callback": reads(lambda texts: [named_set(text) for text in texts] or None)}
+            return {"multiple": True, "callback": reads(lambda texts: once(map(named_set, texts)) or None)}
         case kinds.Sizes(single=True):
             return {"callback": reads(lambda text: () if text is None else sizes_of([text], one.flag))}
         case kinds.Sizes():
@@ -115,13 +115,15 @@ def rows_of(text: str, flag: str = "--rows") -> list[int]:
 
 
 def _pairs(texts: Sequence[str], flag: str, example: str) -> dict[str, str]:
-    """Settings per feature, in the form NAME=WORDS and separated by commas."""
+    """Settings per feature, in the form NAME=WORDS and separated by commas. Raises UsageError for two settings of a feature."""
     found: dict[str, str] = {}
     for part in (part for text in texts for part in split(text)):
         name, equals, words = (word.strip() for word in part.rpartition("="))
         if not (name and equals and words):
             raise UsageError(f"{flag}: `{part}` assigns nothing to a feature", remedy=f"write {flag} {example}")
-        found[unquoted(name)] = words
+        name = unquoted(name)
+        if found.setdefault(name, words) != words:
+            raise UsageError(f"{flag}: `{name}` is both `{found[name]}` and `{words}`", remedy="name the feature once")
     return found
 
 

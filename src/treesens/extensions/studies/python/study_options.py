@@ -16,7 +16,7 @@ from treesens.compiler.base import option_kinds as kinds
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.data.tables import Table
 from treesens.errors import UsageError
-from treesens.extensions.studies.study import REQUIRED, Declared
+from treesens.extensions.studies.study import REQUIRED, Declared, once
 from treesens.python import settings
 from treesens.python.settings import MOST_SEED, check_threshold, check_whole, path_of
 
@@ -96,7 +96,7 @@ def taken(one: Declared, value: Any, data: Any = None) -> Any:
             several = [value] if isinstance(value, str) or not isinstance(value, Iterable) else value
             return tuple(_text_of(name, one_of_them, numbers=numbers) for one_of_them in several)
         case kinds.Groups():
-            return _some_sets(one, sets_of(value))
+            return _some_sets(one, sets_of(value, name))
         case kinds.Sizes():
             return tuple(numbers_of(value))
         case kinds.Numbers():
@@ -167,15 +167,15 @@ def _permission(name: str, given: Any) -> Permission:
     return found
 
 
-def sets_of(vary: Any) -> list[list[str]]:
+def sets_of(vary: Any, argument: str = "vary") -> list[list[str]]:
     """Sets of features as lists of names; a single name means a set with one feature."""
     groups = [vary] if isinstance(vary, str) or not isinstance(vary, Iterable) else vary
     found = [[group] if isinstance(group, str) or not isinstance(group, Iterable) else list(group) for group in groups]
     for name in (name for group in found for name in group):
         if not isinstance(name, str):
             remedy = "write it as a text: a model that was trained on an array has features such as f0 or x0 (ts.info)"
-            raise UsageError(f"`vary` contains {name!r:.60}, which is not a name", remedy=remedy)
-    return found
+            raise UsageError(f"`{argument}` contains {name!r:.60}, which is not a name", remedy=remedy)
+    return once(found)
 
 
 def numbers_of(given: Any) -> list[str]:

@@ -126,7 +126,7 @@ def _meaning(found: Audit) -> dict[str, Any]:
         "favourable": meaning.favourable,
         "file": meaning.place or None,
         "sha256": meaning.sha256,
-        "toml": toml_of(() if meaning.suggested else meaning.protected, meaning.classes, meaning.favourable),
+        "toml": toml_of(meaning.stated, meaning.classes, meaning.favourable),
     }
 
 
@@ -176,10 +176,15 @@ LEAST = 0.02
 
 MOST = 5
 
+_NOT_ALL = 0.9999
+"""The greatest fraction, as it is recorded, of a column that leaves something open."""
+
 
 @dataclass(frozen=True)
 class Proxy:
-    """A column `feature` that explains the fraction `told` (0 to 1) of the entropy of the column `of`."""
+    """A column `feature` that explains the fraction `told` (0 to 1) of the entropy of the column `of`; 1 only if `feature` (its
+    bins, if it has many values) determines `of` in every row.
+    """
 
     of: str
     feature: str
@@ -188,12 +193,16 @@ class Proxy:
 
 def proxies(table: Table, of: str) -> list[Proxy]:
     """The proxies for a column, the strongest first: at most MOST proxies that each explain at least LEAST."""
-    target = _codes(table.columns[of])
+    target, values = _codes(table.columns[of]), _codes(table.columns[of], binned=False)
     found = []
     for name in table.inputs:
         if name != of and not _is_identifier(table.columns[name]):
             check_in()
-            found.append(Proxy(of, name, uncertainty_coefficient(target, _codes(table.columns[name]))))
+            column = _codes(table.columns[name])
+            told = uncertainty_coefficient(target, column)
+            if told >= LEAST:
+                told = 1.0 if _determines(column, values) else min(told, _NOT_ALL)
+            found.append(Proxy(of, name, told))
     return sorted((one for one in found if one.told >= LEAST), key=lambda one: -one.told)[:MOST]
 
 
@@ -229,6 +238,12 @@ def uncertainty_coefficient(target: Int64Array, column: Int64Array) -> float:
     return float(np.clip(told / h_target, 0.0, 1.0)) if h_target > 0 else 0.0
 
 
+def _determines(column: Int64Array, values: Int64Array) -> bool:
+    """True if rows with equal codes in `column` have equal codes in `values`; both int64[rows]."""
+    pairs = column * (int(values.max(initial=0)) + 1) + values
+    return len(np.unique(pairs)) == len(np.unique(column))
+
+
 def _is_identifier(column: Column) -> bool:
     """True for texts that occur in fewer than five rows on average, too few to distinguish from chance (Cochran 1954)."""
     return column.dtype == object and 5 * len(set(column.tolist())) > len(column)
@@ -239,14 +254,14 @@ def _entropy(counts: Int64Array) -> float:
     return float(-(part * np.log(part)).sum())
 
 
-def _codes(column: Column) -> Int64Array:
-    """A column as codes from 0: many distinct numbers are cut into bins, and missing numbers have a separate code."""
+def _codes(column: Column, *, binned: bool = True) -> Int64Array:
+    """A column as codes from 0: many distinct numbers are cut into bins if `binned`, and missing ones have a separate code."""
     if column.dtype == object:
         names = {value: code for code, value in enumerate(dict.fromkeys(column.tolist()))}
         return np.array([names[value] for value in column.tolist()], np.int64)
     absent = np.isnan(column)
     values = np.unique(column[~absent])
-    if len(values) > 2 * BINS:
+    if binned and len(values) > 2 * BINS:
         # Every end of a bin is a number of the column, because interpolating between infinities gives no number.
         ends = np.linspace(0, 1, BINS + 1)[:-1]
         values = np.unique(np.quantile(column[~absent], ends, method="inverted_cdf"))

@@ -49,7 +49,10 @@ def protected_mark(record: dict[str, Any]) -> str:
 def proxy_words(proxy: dict[str, Any]) -> str:
     """A sentence on a proxy of a protected feature: the share of the feature's entropy that it explains, and its swing."""
     swing = largest_words(swing_of_record(proxy))
-    return f"{proxy['feature']} explains {percent(proxy['told'])} of {proxy['of']} in the table; largest swing: {swing}"
+    told = f"explains {percent(proxy['told'])} of {proxy['of']} in the table"
+    if proxy["told"] == 1:
+        told = f"determines {proxy['of']} in every row of the table"
+    return f"{proxy['feature']} {told}; largest swing: {swing}"
 
 
 def classes_of(record: dict[str, Any], names: Names | None = None) -> str:

@@ -127,8 +127,8 @@ def proxies(facts: Record) -> list[str]:
     found: dict[str, list[str]] = {}
     for proxy in (facts.get("meaning") or {}).get("proxies", ()):
         swing = largest_words(swing_of_record(proxy))
-        told = f"{proxy['feature']} ({percent(proxy['told'])}, largest swing: {swing})"
-        found.setdefault(proxy["of"], []).append(told)
+        told = "determines it in every row of the table" if proxy["told"] == 1 else percent(proxy["told"])
+        found.setdefault(proxy["of"], []).append(f"{proxy['feature']} ({told}, largest swing: {swing})")
     notes = (facts.get("meaning") or {}).get("notes", ())
     return [*(f"{of}: {'; '.join(carriers)}" for of, carriers in found.items()), *notes]
 

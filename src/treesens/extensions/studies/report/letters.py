@@ -18,6 +18,7 @@ from treesens.visible import visible
 
 FIELDS = ("date", "reference", "decision", "favourable", "reasons")
 _FIELD = re.compile(r"\{(\w+)\}")
+_LETTER_FILE = re.compile(r"row-\d+\.(?:txt|html|pdf)")
 LETTER = """{date}
 
 Reference: {reference}
@@ -72,7 +73,8 @@ class Letters:
             self.print_pdf = print_pdf
 
     def write(self, records: Sequence[dict[str, Any]], favourable: str) -> Iterator[str]:
-        """Writes the letters; yields a sentence about each denial without one."""
+        """Writes the letters; yields a sentence about each denial without one, and about older letters in the folder."""
+        written: set[Path] = set()
         for record in records:
             if not record["reasons"]:
                 yield f"row {record['row']}: no letter, since no reasons are known: {record['reason']}"
@@ -86,10 +88,17 @@ class Letters:
             for target in (path, path.with_suffix(".html"), *([path.with_suffix(".pdf")] if self.print_pdf else [])):
                 check_writable(target)
                 will_write(target)
+                written.add(target)
             write_atomically(path, text)
             write_atomically(path.with_suffix(".html"), page(text, f"Row {record['row']}"))
             if self.print_pdf is not None:
                 self.print_pdf(path.with_suffix(".html"), path.with_suffix(".pdf"), self.date)
+        older = sorted(p.name for p in self.folder.iterdir() if _LETTER_FILE.fullmatch(p.name) and p not in written)
+        if older:
+            yield (
+                f"{self.folder}: {len(older)} letter file{'s' if len(older) > 1 else ''} of an earlier run, e.g. {older[0]}, "
+                "kept; write the letters of each run to an empty folder, or delete the old ones"
+            )
 
     def text(self, record: Mapping[str, Any], favourable: str) -> str:
         """The letter about a denial."""
