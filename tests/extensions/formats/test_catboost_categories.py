@@ -215,5 +215,6 @@ def test_a_live_model_takes_the_names_from_the_rows_of_the_call(library: str) ->
     assert conformance.check(read, rows=50).ok
     one, other = (ts.audit(given, frame, vary=["sex"], gap=0.05) for given in (model, read))
     assert one["rows_flipped"] == other["rows_flipped"]
+    assert [ts.sensitivity(model, data=frame, vary="sex", gap=0.05).verdict] == list(one["verdict"])
     with pytest.raises(ModelError, match="not their names"):
         load(model, rows=table[["age", "job"]])

@@ -11,7 +11,7 @@ from treesens.extensions.builder.arguments import names_of, word_of
 from treesens.grammar.tree.words import NEARNESS
 from treesens.python.answer import Answer
 from treesens.python.arguments import Data, Model, public, with_options
-from treesens.python.questions import answer_declared, load
+from treesens.python.questions import answer_declared, load, model_with_rows
 from treesens.solve.options import CallOptions
 
 
@@ -44,7 +44,7 @@ def sensitivity(
     if near is not None:
         word_of(near, NEARNESS, "near")
     names_of(vary, "vary")
-    loaded = load(model)
+    loaded = load(model) if data is None else model_with_rows(model, data)
     if len(loaded.ensemble.classes) > 2:
         raise UsageError(
             f"the model has {len(loaded.ensemble.classes)} classes, and no single decision that could flip",
