@@ -17,7 +17,7 @@ from treesens.compiler.base.budget import Budget, OutOfTime, working_within
 from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.compiler.result import answered
 from treesens.data.rows import cells_of_rows
-from treesens.data.tables import Table, align_table
+from treesens.data.tables import Table, align_table, as_named
 from treesens.errors import UsageError
 from treesens.extensions.measure.counted import Counted, counted_of
 from treesens.extensions.measure.measure import Measure
@@ -253,6 +253,7 @@ def groups_of_rows(table: Table, by: Sequence[str]) -> list[Group]:
     """The groups of some columns, in the order of their values; missing values form a group. Raises UsageError for an unknown
     column, and for more than _MOST_GROUPS groups.
     """
+    table, _ = as_named(table, by)
     for name in by:
         if name not in table.columns:
             raise UsageError(f"the table has no column `{name}`", remedy=did_you_mean(name, list(table.columns)))
