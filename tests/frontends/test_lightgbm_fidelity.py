@@ -469,3 +469,7 @@ def test_names_of_the_table_find_features_whose_blanks_were_replaced(tmp_path: P
     done = run_command(tmp_path, "audit", str(path), *rest, "--protected", "legal sex")
     assert "legal_sex" in done.stdout
     assert ts.audit(path, data, vary=["legal sex"], gap=0.05)["varied"] == ["legal_sex"]
+    assert ts.sensitivity(path, data=data, vary="legal sex", gap=0.05, real=["legal sex"]).verdict == "found"
+    favourable = np.asarray(lightgbm.Booster(model_file=str(path)).predict(data)) > 0.5
+    groups = ts.groups(path, data, by="legal sex", favourable=1)
+    assert groups["favourable_rows"] == [int(favourable[data["legal sex"] == sex].sum()) for sex in (0, 1)]

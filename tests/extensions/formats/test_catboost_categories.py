@@ -216,5 +216,18 @@ def test_a_live_model_takes_the_names_from_the_rows_of_the_call(library: str) ->
     one, other = (ts.audit(given, frame, vary=["sex"], gap=0.05) for given in (model, read))
     assert one["rows_flipped"] == other["rows_flipped"]
     assert set(ts.sensitivity(model, vary="sex", gap=0.05, data=frame).pair["sex"]) == {"F", "M"}
+    assert [ts.sensitivity(model, data=frame, vary="sex", gap=0.05).verdict] == list(one["verdict"])
     with pytest.raises(ModelError, match="not their names"):
         load(model, rows=table[["age", "job"]])
+
+
+def test_two_columns_share_a_name() -> None:
+    """A one-hot column without a split on a name has the name also if another column's table contains it."""
+    table = rows().assign(phone=np.where(rows()["age"] > 50, "yes", "none"))
+    label = (table["phone"] == "yes").astype(int) ^ (table["job"] == "none")
+    model = catboost.CatBoostClassifier(
+        iterations=30, depth=2, verbose=0, allow_writing_files=False, thread_count=1, max_ctr_complexity=1
+    ).fit(table, label, cat_features=["sex", "job", "phone"])
+    values = [model.predict_proba(table.assign(phone=value))[:, 1] for value in ("none", "yes")]
+    flipped = int(((np.minimum(*values) <= 0.4) & (np.maximum(*values) >= 0.6)).sum())
+    assert ts.audit(model, table, vary=["phone"], gap=0.1)["rows_flipped"] == [flipped]

@@ -176,7 +176,7 @@ def test_a_cut_off_decides_instead() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[p]\nphrase = 'x'\n", "no phrases for `q`, `r`"),
+        ("[p]\nphrase = 'x'\n", r"no phrases for `q`, `r`\n.*add \[\"q\"\] with"),
         ("[x]\nphrase = 'x'\n['*']\nphrase = 'y'\n", "no feature `x`"),
         ("[p]\ncode = 3\n", "`p` has no phrase"),
         ("[p]\nphrase = 'x'\ncod = 3\n", "a field `cod`"),

@@ -8,6 +8,7 @@ from typing import Literal, Unpack
 from treesens.errors import UsageError
 from treesens.extensions import builder as query
 from treesens.extensions.builder.arguments import names_of, word_of
+from treesens.frontends.meaning import feature_named
 from treesens.grammar.tree.words import NEARNESS
 from treesens.python.answer import Answer
 from treesens.python.arguments import Data, Model, public, with_options
@@ -43,7 +44,7 @@ def sensitivity(
         )
     if near is not None:
         word_of(near, NEARNESS, "near")
-    names_of(vary, "vary")
+    varied = names_of(vary, "vary")
     loaded = model_with_rows(model, data)
     if len(loaded.ensemble.classes) > 2:
         raise UsageError(
@@ -55,11 +56,13 @@ def sensitivity(
         raise UsageError(
             "the model has raw scores but no probabilities", remedy="pass margin= in raw score in place of gap="
         )
-    question = query.sensitive("m", vary, gap=gap, margin=margin, near=None if near is None else "d", using=near).named(
-        "sensitivity"
-    )
+    changed = [feature_named(name.text, loaded.ensemble) for name in varied]
+    question = query.sensitive(
+        "m", changed, gap=gap, margin=margin, near=None if near is None else "d", using=near
+    ).named("sensitivity")
     fractions = (real,) if isinstance(real, str) or not isinstance(real, Iterable) else real
-    declared = [query.real(name) for name in fractions]
+    real_names = (name for one in fractions for name in names_of(one, "real"))
+    declared = [query.real(feature_named(name.text, loaded.ensemble)) for name in real_names]
     declared += [] if data is None else [query.data("d", "d", label=label), query.domain_from("d")]
     asked = query.file(*declared, question).with_sources({"m": loaded}, {} if data is None else {"d": data})
     return next(iter(answer_declared(*asked, options, declared=False).values()))

@@ -20,7 +20,7 @@ from treesens.compiler.base.diagnostics import Diagnostics, did_you_mean
 from treesens.compiler.base.floats import float_of
 from treesens.compiler.result import answered
 from treesens.data.rows import cells_of_rows
-from treesens.data.tables import Table, align_table
+from treesens.data.tables import Table, align_table, as_named
 from treesens.errors import UsageError
 from treesens.extensions.measure.counted import Counted, counted_of
 from treesens.extensions.measure.measure import Measure
@@ -258,6 +258,7 @@ def groups_of_rows(table: Table, by: Sequence[str]) -> list[Group]:
     """The groups of some columns, in the order of their values; missing values form a group. A condition such as `age<25` is a
     column of the values yes and no. Raises UsageError for an unknown column, and for more than _MOST_GROUPS groups.
     """
+    table, _ = as_named(table, by)
     columns = [_column(table, name) for name in by]
     places: dict[tuple[Any, ...], list[int]] = {}
     for number, values in enumerate(zip(*columns, strict=True)):

@@ -257,7 +257,7 @@ def read_codes(path: Path | None, labels: Mapping[str, Sequence[Value]], needed:
     silent = [name for name in needed if name not in known]
     if silent and OTHERS not in known:
         listed = ", ".join(f"`{name}`" for name in silent[:8]) + (", …" if len(silent) > 8 else "")
-        remedy = f'add [{silent[0]}] with phrase and code, or ["*"] for all others, or make it --protected'
+        remedy = f'add ["{silent[0]}"] with phrase and code, or ["*"] for all others, or make it --protected'
         raise UsageError(f"there are no phrases for {listed}", place=place, remedy=remedy)
     return {name: known.get(name) or known[OTHERS] for name in needed}
 

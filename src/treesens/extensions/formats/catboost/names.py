@@ -28,7 +28,7 @@ def names_of_categories(
     """Names and 32-bit hashes per column, in the order of the names. `coded` maps categorical features to their columns.
 
     A name belongs to each column whose splits or single-feature tables contain its hash. A column without such a table also
-    receives the names that no table contains, which all take the same branch. Columns used only in combinations get all names.
+    receives all other names, which take the same branch: other columns may have the same names. So do columns of combinations.
     """
     if not coded:
         return {}
@@ -53,14 +53,11 @@ def names_of_categories(
                 int(v) & 0xFFFFFFFF for v in field["values"].integers()
             }
     alone, together = _columns_of_tables(info, tables, coded)
-    of_tables = set[int]()
     for column, keys in alone.items():
-        found = {value for value in named if combined([signed(value)]) in keys}
-        asked[column] |= found
-        of_tables |= found
+        asked[column] |= {value for value in named if combined([signed(value)]) in keys}
     for column in set(coded.values()) - set(alone):
         # The keys of combinations do not reveal the parts, so any category may be a part.
-        asked[column] |= set(named) if column in together else _of_the_kind(asked[column], named, of_tables)
+        asked[column] |= set(named) if column in together else _of_the_kind(asked[column], named)
     unnamed = set().union(*asked.values()) - set(named)
     if unnamed:
         raise info["cat_features_hash"].error(
@@ -69,11 +66,10 @@ def names_of_categories(
     return {column: sorted((named[value], value) for value in values) for column, values in asked.items()}
 
 
-def _of_the_kind(values: set[int], named: Mapping[int, str], of_tables: set[int]) -> set[int]:
-    """The categories of the column's kind (numbers or text) that no table contains."""
+def _of_the_kind(values: set[int], named: Mapping[int, str]) -> set[int]:
+    """The categories of the column's kind (numbers or text)."""
     kinds = {isinstance(as_number(named[value]), int) for value in values if value in named}
-    rest = {value for value in named if value not in of_tables}
-    return rest if len(kinds) != 1 else {value for value in rest if isinstance(as_number(named[value]), int) in kinds}
+    return {value for value in named if len(kinds) != 1 or isinstance(as_number(named[value]), int) in kinds}
 
 
 def _column_of(number: Field, coded: Mapping[int, int]) -> int:
