@@ -24,16 +24,7 @@ from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.model import Ensemble
 from treesens.compiler.query.exact_sums import Member, Value, share_bounds
 from treesens.compiler.query.predicted_classes import resolution_of
-from treesens.compiler.query.query import (
-    AllOf,
-    AnyOf,
-    AtLeast,
-    Constraint,
-    ProbabilitySum,
-    Scores,
-    ScoreTerm,
-    Summand,
-)
+from treesens.compiler.query.query import AllOf, AnyOf, AtLeast, Constraint, ProbabilitySum, Scores, ScoreTerm, Summand
 from treesens.compiler.query.shares import Linear, Probability
 from treesens.errors import InternalError
 from treesens.extensions.formats.links.calibration import Sigmoid

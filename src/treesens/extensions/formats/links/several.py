@@ -28,16 +28,7 @@ from treesens.extensions.formats.links.calibrated import calibration_of
 from treesens.extensions.formats.links.calibration import Learnt, Sigmoid
 from treesens.extensions.formats.links.curve_sums import Curve, curve
 from treesens.extensions.formats.links.quotients import Quotient
-from treesens.links.link import (
-    ClassRule,
-    Link,
-    OfMember,
-    Operator,
-    Refusal,
-    Require,
-    ScorePlace,
-    second_class_rules,
-)
+from treesens.links.link import ClassRule, Link, OfMember, Operator, Refusal, Require, ScorePlace, second_class_rules
 from treesens.links.logistic import Logistic
 
 _SIGMOID = Sigmoid(-1.0, 0.0)

@@ -92,11 +92,7 @@ def read_blend(obj: Any, load: Callable[[Any], LoadedModel], source: ModelSource
     shown = [model.ensemble for model in parts.members]
     is_sum = all(_is_sum(e) for e in shown)
     if parts.decides and not is_sum:
-        raise ModelError(
-            _BOOSTED_INSIDE,
-            place=place,
-            remedy=_STACK_FORESTS,
-        )
+        raise ModelError(_BOOSTED_INSIDE, place=place, remedy=_STACK_FORESTS)
     if not classes and not is_sum:
         raise ModelError("a mean of exponentials is not supported", place=place, remedy=_ONE_BY_ONE)
     members = list(parts.members)
@@ -368,12 +364,4 @@ def _column(e: Ensemble, j: int) -> Ensemble:
         value = np.where((e.tree_output == j)[e.leaf_tree][:, None], e.leaf_value, 0.0)
     trees = np.zeros(e.n_trees, np.int32)
     base = e.base[j : j + 1]
-    return replace(
-        e,
-        leaf_value=value,
-        tree_output=trees,
-        base=base,
-        classes=(),
-        task=Task.REGRESSION,
-        cutoff=None,
-    )
+    return replace(e, leaf_value=value, tree_output=trees, base=base, classes=(), task=Task.REGRESSION, cutoff=None)

@@ -151,10 +151,7 @@ def read_calibrated_classes(
     rows = rows_of_members(obj, [model], model.ensemble, source.path)
     kind = f"CalibratedClassifierCV of {len(model.ensemble.classes)} classes: {model.notes[0]}"
     return replace(
-        model,
-        notes=(kind, _NOTE, *model.notes[1:]),
-        predicts=replayer(obj, rows, model.ensemble),
-        inputs=rows,
+        model, notes=(kind, _NOTE, *model.notes[1:]), predicts=replayer(obj, rows, model.ensemble), inputs=rows
     )
 
 

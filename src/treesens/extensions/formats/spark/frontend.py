@@ -206,13 +206,7 @@ def _grow(model: Stage, kind: _Kind, columns: Columns, trees: Rows | None) -> _R
 
 
 def _loaded(
-    model: Stage,
-    kind: _Kind,
-    read: _Read,
-    slots: list[Slot] | None,
-    names: list[str] | None,
-    path: Path,
-    sha256: str,
+    model: Stage, kind: _Kind, read: _Read, slots: list[Slot] | None, names: list[str] | None, path: Path, sha256: str
 ) -> LoadedModel:
     """The model of these trees over the columns of a table or, without stages, over the numbers of a vector."""
     place, metadata = str(path), model.metadata
@@ -255,12 +249,7 @@ def _loaded(
         tuple(features),
         place,
         name=path.stem,
-        source=ModelSource(
-            "spark",
-            version=metadata["sparkVersion"].text(),
-            sha256=sha256,
-            path=place,
-        ),
+        source=ModelSource("spark", version=metadata["sparkVersion"].text(), sha256=sha256, path=place),
         number_type=NumberType.FLOAT64,
         comparison="<=",
         tree_output=np.full(trees, -1 if read.votes else 0),
