@@ -45,7 +45,7 @@ def words_of_pages() -> int:
 
 LIMITS: dict[str, tuple[Callable[[], int], int]] = {
     "lines of the core": (lambda: lines(python_files(core=True)), 49_510),
-    "lines of Python": (lambda: lines(python_files()), 103_260),
+    "lines of Python": (lambda: lines(python_files()), 103_268),
     "files of Python": (lambda: sum(1 for _ in python_files()), 630),
     "files that name require_certificate": (lambda: files_that_name(r"\brequire_certificate\b"), 12),
     "files that name absolute_tolerance": (lambda: files_that_name(r"\babsolute_tolerance\b"), 3),

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treesens.compiler.base.diagnostics import did_you_mean
-from treesens.compiler.query.domain import ValueDomain
-from treesens.compiler.query.query import Space
+from treesens.compiler.query.domain import ValueDomain, pick_value
+from treesens.compiler.query.query import Query, Space
 from treesens.data.tables import decimal_of
 from treesens.errors import UsageError
+from treesens.extensions.answers.evaluate_rows import holds_everywhere, many_inputs
 from treesens.grammar.constructs.membership import InInterval, InSet
 from treesens.grammar.tree import ast
 
@@ -90,6 +91,23 @@ class Limits:
             if name not in held:
                 same = _as_row(row, (other for other in space.names if other != name))
                 yield ast.Or((same, _inside(space, name, allowed)))
+
+
+def permitted_cells(
+    query: Query, limited: Query, row: NDArray[np.float64], features: Iterable[int]
+) -> list[NDArray[np.bool_]]:
+    """For each feature of `query`, bool[n_cells]: the legal cells; for `features`, those to which the row float64[1, features]
+    may change by the constraints of `limited`. The cells of `query` respect these constraints.
+    """
+    legal = [one.copy() for one in query.space.legal]
+    for f in features:
+        options = np.flatnonzero(legal[f])
+        changed = np.repeat(row, len(options), axis=0)
+        grid, domain = query.space.grid[f], query.space.domains[f]
+        changed[:, f] = [pick_value(domain, grid, cell) for cell in options.tolist()]
+        inputs = many_inputs(limited, changed[None], limited.space.grid.cells(changed).astype(np.int32)[None])
+        legal[f][options] = holds_everywhere(limited.constraints, inputs)
+    return legal
 
 
 _A = ast.Name("a")

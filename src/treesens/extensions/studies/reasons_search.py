@@ -23,7 +23,7 @@ from treesens.compiler.base.budget import Budget
 from treesens.compiler.base.diagnostics import Diagnostics
 from treesens.compiler.base.dyadic import Unit
 from treesens.compiler.query.bounds import least_units
-from treesens.compiler.query.domain import ValueDomain, pick_value
+from treesens.compiler.query.domain import ValueDomain
 from treesens.compiler.query.evaluate import holds, inputs_of
 from treesens.compiler.query.query import AtLeast, LinearForm, Query, pinned
 from treesens.compiler.result import answered
@@ -32,14 +32,13 @@ from treesens.data.rows import cells_of_rows
 from treesens.data.tables import Table, align_table
 from treesens.errors import UsageError
 from treesens.extensions.answers.decisions import Other, RowDecisions
-from treesens.extensions.answers.evaluate_rows import holds_everywhere, many_inputs
 from treesens.extensions.methods.fewest_changes import Features, TimeUp, hitting_set
 from treesens.extensions.studies.contributions import Contributions
 from treesens.extensions.studies.decisions import favourable_clause
 from treesens.extensions.studies.events import favourable_class
 from treesens.extensions.studies.evidence import Answered, Change, Evidence, Open
 from treesens.extensions.studies.evidence import Reason as Because
-from treesens.extensions.studies.limits import Limits
+from treesens.extensions.studies.limits import Limits, permitted_cells
 from treesens.extensions.studies.questions import bind_study, check_features, declarations_of
 from treesens.extensions.studies.reasons import DenialRecord, PrincipalReason, ReasonOptions, read_codes
 from treesens.extensions.studies.running import library_of
@@ -302,15 +301,8 @@ class _Denials:
         formulas = tuple(self.limits.formulas(self.question.query.space, row, values[0]))
         query, limited = self.bound(self.goal, *formulas).query, self.bound(*formulas).query
         start = query.space.grid.cells(values).astype(np.int32)
-        legal = [one.copy() for one in query.space.legal]
-        for f, name in enumerate(query.space.names):
-            if f in self.usable and name in self.limits.names:
-                options = np.flatnonzero(legal[f])
-                changed = np.repeat(values, len(options), axis=0)
-                grid, domain = query.space.grid[f], query.space.domains[f]
-                changed[:, f] = [pick_value(domain, grid, cell) for cell in options.tolist()]
-                inputs = many_inputs(limited, changed[None], limited.space.grid.cells(changed).astype(np.int32)[None])
-                legal[f][options] = holds_everywhere(limited.constraints, inputs)
+        changed = [f for f, name in enumerate(query.space.names) if f in self.usable and name in self.limits.names]
+        legal = permitted_cells(query, limited, values, changed)
         usable, most = sorted(self.usable), self.options.most
         inside = np.zeros(1, np.bool_)
         sweep = sweep_denials(query, start, inside, usable, most, self.favourable, budget.share(0.5), legal)
