@@ -93,11 +93,15 @@ def test_models_and_questions_are_tables_in_a_notebook(answer: Any) -> None:
 @pytest.mark.parametrize(
     ("scores", "at_half", "told"),
     [
-        (({"prob": 0.653}, {"prob": 0.324}), True, "refused 0.347 → granted 0.676"),
+        (({"prob": 0.653}, {"prob": 0.324}), True, "P(granted) 0.347 (refused) → 0.676 (granted)"),
         # A tie is the library's to decide, and a cut-off elsewhere is not 1/2.
         (({"prob": 0.5}, {"prob": 0.324}), True, "prob 0.5 → 0.324"),
         (({"prob": 0.653}, {"prob": 0.324}), False, "prob 0.653 → 0.324"),
-        (({"prob": 0.653, "class": "0"}, {"prob": 0.724, "class": "1"}), False, "granted 0.347 → refused 0.276"),
+        (
+            ({"prob": 0.653, "class": "0"}, {"prob": 0.724, "class": "1"}),
+            False,
+            "P(granted) 0.347 (granted) → 0.276 (refused)",
+        ),
     ],
 )
 def test_a_class_is_named_only_if_the_library_predicts_it(scores: Any, at_half: bool, told: str) -> None:

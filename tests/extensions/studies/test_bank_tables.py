@@ -65,7 +65,7 @@ class Judge:
             # Definitions: their only digit is the label of a class.
             (r"Largest swing: the largest difference of .*", lambda: True),
             (r"In brackets: the part of the entropy .*", lambda: True),
-            (r"Searches had ([\d.]+) seconds for each set: .*", self.seconds),
+            (r"The time limit of each set was ([\d.]+) s: .*", self.seconds),
         ]
 
     def scores(self, name: str) -> np.ndarray:

@@ -335,8 +335,8 @@ class Judge:
         if more is None:
             return True
         found = re.fullmatch(
-            r"(\d+) of them have (\w+|the first answer) as they are and get (\w+|the other one), (\d+) the other way round"
-            r"(?:, (\d+) have neither answer as they are)?",
+            r"(\d+) of them change from (\w+|the first answer) to (\w+|the other one), (\d+) from \3 to \2"
+            r"(?:, and (\d+) have neither answer as they are)?",
             more,
         )
         both = self.case.answers(gap)

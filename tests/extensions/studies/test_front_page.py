@@ -106,7 +106,7 @@ def test_what_is_protected_comes_first_in_words(made: Any) -> None:
     question = page[page.index("<h2>The question") : page.index("<h2>Results")]
     assert "P(refused) &gt;= 0.55 for one input" in question
     assert "class 0 is <b>granted</b> (favourable)" in question
-    assert re.search(r"rows flip: \d+ of them have refused as they are and get granted, \d+ the other way round", page)
+    assert re.search(r"rows flip: \d+ of them change from refused to granted, \d+ from granted to refused", page)
     assert "Protected: f2: at gap 0.05" in page
 
 

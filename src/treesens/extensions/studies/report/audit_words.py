@@ -293,7 +293,7 @@ def limits(records: Sequence[Record], facts: Record, domain: str = "the domain i
         )
     if seconds is not None:
         lines.append(
-            f"Searches had {seconds:g} seconds for each set: nearest pairs, and swings below their bound, may improve "
+            f"The time limit of each set was {seconds:g} s: nearest pairs, and swings below their bound, may improve "
             "with more time, and may differ in another run if the time limit ended their search."
         )
     return lines

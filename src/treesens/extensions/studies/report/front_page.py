@@ -111,7 +111,7 @@ def directions(record: Record, facts: Record) -> str:
     if down is None or up is None or not record["rows_flipped"]:
         return ""
     neither = record["rows_flipped"] - down - up
-    rest = f", {neither:,} have neither answer as they are" if neither else ""
+    rest = f", and {neither:,} have neither answer as they are" if neither else ""
     high, low = "the first answer", "the other one"
     if "outcomes" in record:
         high, low = record["outcomes"]
@@ -119,7 +119,7 @@ def directions(record: Record, facts: Record) -> str:
         asked = [str(label) for label in record.get("classes", ())]
         chosen = asked[0] if len(asked) == 1 else names.labels[1]
         high, low = names.name_of(chosen), names.name_of(next(one for one in names.labels if one != chosen))
-    return f"{down:,} of them have {high} as they are and get {low}, {up:,} the other way round{rest}"
+    return f"{down:,} of them change from {high} to {low}, {up:,} from {low} to {high}{rest}"
 
 
 def proxies(facts: Record) -> list[str]:
