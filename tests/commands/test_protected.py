@@ -43,11 +43,6 @@ def test_the_audit_begins_with_what_is_protected(folder: Path, treesens: Command
     assert 0 < table.index("\nf2 (protected)") < table.index("\nf0 ")
 
 
-def test_a_feature_that_is_named_twice_has_one_line(folder: Path, treesens: Command) -> None:
-    done = treesens(*audit(folder, "--json", "-v", "f0", "-v", "f0,f1", "-v", "f1,f0", "-v", "f0"))
-    assert [one["varied"] for one in done.record["results"]] == [["f0"], ["f0", "f1"]]
-
-
 def test_gates_look_at_protected_features_and_budgets(folder: Path, treesens: Command) -> None:
     rows = {one["varied"][0]: one["rows_flipped"] for one in treesens(*audit(folder, "--json")).record["results"]}
     assert min(rows.values()) > 0

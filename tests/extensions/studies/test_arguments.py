@@ -29,12 +29,6 @@ def test_one_feature_is_a_set_by_itself(case: Any) -> None:
         ts.groups(model, frame, by=None)
 
 
-def test_a_set_that_is_named_twice_is_asked_about_once(case: Any) -> None:
-    model, frame = case
-    found = ts.audit(model, frame, vary=["f0", ["f2", "f1"], "f0", ["f1", "f2"]], gap=0.1)
-    assert [record["varied"] for record in found.records] == [["f0"], ["f2", "f1"]]
-
-
 def test_arrays_have_the_names_of_the_model(case: Any) -> None:
     model, frame = case
     array = frame.to_numpy()

@@ -8,7 +8,7 @@ kind, default, range and help sentence; records are dataclasses too.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_type_hints
@@ -78,14 +78,6 @@ class Found(Generic[RecordT]):
     assumed: Sequence[Assumed] = ()
     evidence: Sequence[Sequence[Evidence]] = ()
     """The evidence for every record, if certificates are requested."""
-
-
-def once(sets: Iterable[list[str]]) -> list[list[str]]:
-    """The sets of names, each once as it is first written, in their order."""
-    found: dict[frozenset[str], list[str]] = {}
-    for names in sets:
-        found.setdefault(frozenset(names), names)
-    return list(found.values())
 
 
 def in_names_of(models: Sequence[LoadedModel], options: OptionsT) -> OptionsT:

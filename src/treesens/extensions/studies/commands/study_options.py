@@ -13,7 +13,7 @@ from treesens.commands.common import named_set, read_as, reads, split, unquoted,
 from treesens.compiler.base import option_kinds as kinds
 from treesens.compiler.base.floats import fraction_of
 from treesens.errors import UsageError
-from treesens.extensions.studies.study import Declared, once
+from treesens.extensions.studies.study import Declared
 
 if TYPE_CHECKING:
     from treesens.extensions.studies.limits import Permission
@@ -53,7 +53,7 @@ def _reading(one: Declared) -> dict[str, Any]:
         case kinds.Names():
             return {"callback": reads(lambda text: one.default if text is None else tuple(split(text)))}
         case kinds.Groups():
-            return {"multiple": True, "callback": reads(lambda texts: once(map(named_set, texts)) or None)}
+            return {"multiple": True, "callback": reads(lambda texts: [named_set(text) for text in texts] or None)}
         case kinds.Sizes(single=True):
             return {"callback": reads(lambda text: () if text is None else sizes_of([text], one.flag))}
         case kinds.Sizes():

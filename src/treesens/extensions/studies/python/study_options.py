@@ -16,7 +16,7 @@ from treesens.compiler.base import option_kinds as kinds
 from treesens.compiler.base.diagnostics import did_you_mean
 from treesens.data.tables import Table
 from treesens.errors import UsageError
-from treesens.extensions.studies.study import REQUIRED, Declared, once
+from treesens.extensions.studies.study import REQUIRED, Declared
 from treesens.python import settings
 from treesens.python.settings import MOST_SEED, check_threshold, check_whole, path_of
 
@@ -175,7 +175,7 @@ def sets_of(vary: Any, argument: str = "vary") -> list[list[str]]:
         if not isinstance(name, str):
             remedy = "write it as a text: a model that was trained on an array has features such as f0 or x0 (ts.info)"
             raise UsageError(f"`{argument}` contains {name!r:.60}, which is not a name", remedy=remedy)
-    return once(found)
+    return found
 
 
 def numbers_of(given: Any) -> list[str]:
