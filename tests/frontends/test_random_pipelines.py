@@ -71,6 +71,8 @@ def front(rng: np.random.Generator) -> Any:
         preprocessing.MaxAbsScaler(),
         preprocessing.StandardScaler(with_mean=False),
         feature_selection.VarianceThreshold(),
+        preprocessing.Binarizer(threshold=float(rng.choice([0.0, 0.5]))),
+        impute.SimpleImputer(strategy=str(rng.choice(["mean", "median", "constant"])), fill_value=0.0),
         "passthrough",
     ]
     return [made, *(later[i] for i in rng.choice(len(later), int(rng.integers(0, 3)), replace=False))]

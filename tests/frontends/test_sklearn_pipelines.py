@@ -222,6 +222,27 @@ def test_scalers_of_sparse_rows_multiply_by_the_reciprocal(scaler: Any, last: Ca
         conformance.check(load(sparse(end, *FILLED)), rows=60).raise_if_wrong()
 
 
+@pytest.mark.parametrize("last", [xgboost, light, forest])
+@pytest.mark.parametrize("step", [preprocessing.Binarizer(threshold=0.3), impute.SimpleImputer()], ids=str)
+def test_steps_after_sparse_rows_keep_the_zeros_of_the_library(step: Any, last: Callable[[], Any]) -> None:
+    """A Binarizer leaves out its zeros, too."""
+    conformance.check(load(sparse(pipeline.make_pipeline(step, last()), *FILLED)), rows=60).raise_if_wrong()
+
+
+def test_zeros_that_an_imputer_writes_into_sparse_rows_are_refused_for_xgboost() -> None:
+    late = impute.SimpleImputer(strategy="constant", fill_value=0)
+    with pytest.raises(ModelError, match="writes zeros into sparse rows") as caught:
+        load(sparse(pipeline.make_pipeline(late, xgboost())))
+    assert "impute before" in (caught.value.remedy or "")
+    conformance.check(load(sparse(pipeline.make_pipeline(late, light()))), rows=60).raise_if_wrong()
+
+
+def test_bins_may_be_binarized() -> None:
+    bins = preprocessing.KBinsDiscretizer(4, encode="onehot-dense")
+    made = fitted(impute.SimpleImputer(), bins, preprocessing.Binarizer(threshold=0.5), forest(), numbers=True)
+    conformance.check(load(made), rows=60).raise_if_wrong()
+
+
 def test_zeros_of_dense_and_of_sparse_rows_differ_for_xgboost() -> None:
     made = sparse(xgboost())
     rows = made[:-1].transform(raw())

@@ -25,6 +25,7 @@ _RIGHT, _LEFT, _BOTH = 0, 1, 2
 _REMEDY = (
     "use encode='ordinal' for bins, since trees split on their numbers, too; and dense one-hot columns for XGBoost"
 )
+_LOST = np.array([np.nan])
 _Within = dict[int, tuple[int, int]]
 """The first and the last possible level of each column of levels; unlisted columns may have any level."""
 
@@ -37,7 +38,7 @@ def split_levels(
 
     Raises ModelError if copies of subtrees take too many nodes.
     """
-    every, numbered = _levels(columns, drops_zeros)
+    every, numbered = _levels(columns, drops_zeros, place)
     if not numbered:
         return e, every
     origin: list[int] = []
@@ -118,13 +119,16 @@ def _has_threshold(goes: NDArray[np.int64], first: int, last: int) -> bool:
     return bool((part == _BOTH).any() and ((part == _BOTH) | (part == natural)).all())
 
 
-def _levels(columns: Sequence[Column], drops_zeros: bool) -> tuple[list[Column], dict[int, int]]:
+def _levels(columns: Sequence[Column], drops_zeros: bool, place: str) -> tuple[list[Column], dict[int, int]]:
     """The columns with columns of levels behind them, and the index of the latter for each column whose splits need it."""
     every, numbered = list(columns), dict[int, int]()
     of_number: dict[tuple[int, Function], int] = {}
     for f, column in enumerate(columns):
         if column.picks is None and (not drops_zeros or column.images is not None):
             continue
+        if column.picks is None and column.missing == 0 and column.stored and np.isnan(column.stored(_LOST)).all():
+            message = "SimpleImputer writes zeros into sparse rows; XGBoost takes only absent zeros for missing values"
+            raise ModelError(message, place=place, remedy="impute before the columns become sparse")
         key = (column.source, column.present)
         if column.picks is None or key not in of_number:
             of_number[key] = len(every)

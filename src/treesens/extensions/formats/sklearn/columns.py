@@ -162,7 +162,9 @@ def _binarized(step: Any, columns: Sequence[Column], place: str) -> list[Column]
     del place
     threshold = step.threshold
     made = [column.mapped(lambda x: (x > threshold).astype(np.float64)) for column in columns]
-    return [replace(column, levels=np.array([0.0, 1.0])) for column in made]
+    # The step leaves out its zeros, too; a one-hot bin keeps its levels.
+    stored = [replace(column, stored=column.stored and column.present) for column in made]
+    return [c if c.picks is not None else replace(c, levels=np.array([0.0, 1.0])) for c in stored]
 
 
 def _scaled(columns: Sequence[Column], place: str, *operations: tuple[str, Any]) -> list[Column]:

@@ -86,20 +86,19 @@ def read_pipeline(given: Any, load: Callable[[Any], LoadedModel], place: str) ->
     rows = RowMaker(categories, None if names is None else list(names), marks, calculated)
     front = type(pipeline)(list(pipeline.steps[:-1]))
     try:
-        sparse = bool(front.steps) and bool(
-            predictor(front, rows, lambda e, x: hasattr(e.transform(x), "toarray"), None)(np.zeros((1, n)))
-        )
+        known = predictor(front, rows, lambda e, x: _layout(e.transform(x)), None)
+        sparse = str(known(np.zeros((1, n)))) if front.steps else ""
     except (AttributeError, TypeError, ValueError) as error:
         message = f"the library cannot transform a row with the steps of the pipeline: {str(error)[:200]}"
         raise ModelError(message, place=place, remedy="save the model again with the library") from None
     if model is None:
-        linear = read_linear(last, columns, tuple(features), place, sparse=sparse)
+        linear = read_linear(last, columns, tuple(features), place, sparse=bool(sparse))
         margins = predictor(pipeline, rows, linear.margins, linear.ensemble.n_outputs)
         predicts = replayer(pipeline, rows, linear.ensemble)
         return LoadedModel(linear.ensemble, "sklearn", margins, predicts=predicts, inputs=rows)
-    drops_zeros = sparse and _takes_sparse_rows(last, model.frontend, place)
-    # LightGBM reads small numbers as 0 in dense rows alone; the edge of the band is the only one that a split separates from 0.
-    edge = -model.ensemble.zero_band if sparse else 0.0
+    drops_zeros = bool(sparse) and _takes_sparse_rows(last, model.frontend, place)
+    # LightGBM keeps small numbers of a CSR matrix alone; the edge of the band is the only one that a split separates from 0.
+    edge = -model.ensemble.zero_band if sparse == "csr" else 0.0
     inner = replace(model.ensemble, zero_band=0.0) if edge else model.ensemble
     ensemble = pulled_back(inner, columns, tuple(features), place, drops_zeros=drops_zeros)
 
@@ -123,6 +122,11 @@ def read_pipeline(given: Any, load: Callable[[Any], LoadedModel], place: str) ->
         predicts=replayer(pipeline, rows, ensemble),
         inputs=rows,
     )
+
+
+def _layout(made: Any) -> str:
+    """The format of a sparse matrix, such as csr; empty for a table or a dense matrix."""
+    return str(made.format) if hasattr(made, "toarray") else ""
 
 
 def _takes_sparse_rows(last: Any, frontend: str, place: str) -> bool:
