@@ -153,3 +153,11 @@ def test_a_category_called_like_a_missing_value_needs_a_data_frame(tmp_path: Pat
     assert "keep_default_na=False" in str(caught.value)
     count = ts.check_text(question, models={"m": model}, data={"d": frame})["q"].count
     assert list(count.rows) == np.flatnonzero(model.predict(typed)).tolist()
+    pytest.importorskip("pyarrow")
+    frame.assign(region=frame.region.where(frame.x < 1, None)).to_parquet(
+        tmp_path / "rows"
+    )  # a Parquet file has a type
+    known = ts.check_text(question, models={"m": model}, data={"d": str(tmp_path / "rows")})["q"].count
+    assert (
+        list(known.rows) == np.flatnonzero(model.predict(typed.assign(region=typed.region.where(typed.x < 1)))).tolist()
+    )

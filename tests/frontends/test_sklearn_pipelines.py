@@ -365,6 +365,11 @@ def test_columns_with_which_steps_calculate_are_float64(kind: str) -> None:
     with pytest.raises(DataError, match="`real` are float32 or float16") as caught:
         ts.audit(made, narrow, time_limit=1)
     assert "astype('float64')" in (caught.value.remedy or "")
+    question = (
+        'model m from "m"\ndata d from "d"\ndomain from d\nquery q: count rows of d as a such that prob(a) >= 0.5'
+    )
+    with pytest.raises(DataError, match="`real` are float32 or float16"):
+        ts.check_text(question, models={"m": made}, data={"d": narrow})
     for others in (made, xgboost().fit(narrow, labels("two"))):
         ts.audit(others, frame if others is made else narrow, vary=["coarse"], time_limit=1)
 

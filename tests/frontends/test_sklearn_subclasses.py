@@ -58,6 +58,13 @@ def test_no_row_flips_where_no_input_does() -> None:
     proved = [one for one in records if one["verdict"] == "none"]
     assert proved
     assert all(one["rows_complete"] and one["rows_flipped"] == 0 for one in proved)
+    # The library on a sample of rows and values: both sides of the gap are never reached.
+    for one in proved:
+        column = int(one["varied"][0][1:])
+        rows = np.repeat(many[:40], 60, axis=0)
+        rows[:, column] = np.tile(np.linspace(many[:, column].min(), many[:, column].max(), 60), 40)
+        shown = model.predict_proba(rows)[:, 1].reshape(40, 60)
+        assert not ((shown.min(axis=1) <= 0.5 - one["gap"]) & (shown.max(axis=1) >= 0.5 + one["gap"])).any()
 
 
 def test_a_bag_of_boosted_votes_for_three_classes_is_refused_with_a_remedy() -> None:

@@ -12,12 +12,7 @@ from fractions import Fraction
 
 from treesens.binder.inputs import NEGATED, all_of, any_of
 from treesens.binder.scope import Pending, Scope
-from treesens.binder.scores import (
-    compare,
-    compare_by_score,
-    compare_one,
-    compare_probabilities,
-)
+from treesens.binder.scores import compare, compare_by_score, compare_one, compare_probabilities
 from treesens.binder.terms import LinkedAtom, ScoreAtom, class_index, predicts_probabilities
 from treesens.compiler.base.diagnostics import Span
 from treesens.compiler.model.ties import Ties

@@ -44,11 +44,7 @@ def minimal(items: Sequence[Item], clash: Callable[[Sequence[Item]], bool]) -> l
 
 
 def check_satisfiable(
-    scope: Scope,
-    space: q.Space,
-    conjuncts: Sequence[Conjunct],
-    background: Sequence[q.Constraint],
-    whole: Span,
+    scope: Scope, space: q.Space, conjuncts: Sequence[Conjunct], background: Sequence[q.Constraint], whole: Span
 ) -> None:
     """Raises an error for a contradiction that does not depend on the model: a feature of a point without a legal cell, or
     relations between two values that exclude each other. `whole` is the location of the declarations' constraints.

@@ -9,17 +9,23 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from treesens.binder.domains import (
-    FeatureSpec,
-    number_codes,
-)
+from treesens.binder.domains import FeatureSpec, number_codes
 from treesens.builtin import service
 from treesens.compiler.base.arrays import FloatArray, frozen
 from treesens.compiler.base.diagnostics import Code, Diagnostic, Diagnostics, Span, did_you_mean
 from treesens.compiler.base.floats import NumberType
 from treesens.compiler.model import Feature
 from treesens.compiler.query.domain import RealDomain
-from treesens.data.tables import Categories, Table, TextError, as_codes, as_named, blanks_replaced, check_range
+from treesens.data.tables import (
+    Categories,
+    Table,
+    TextError,
+    as_codes,
+    as_named,
+    blanks_replaced,
+    check_range,
+    check_types,
+)
 from treesens.errors import DataError, TreesensError, UsageError
 from treesens.frontends.base import LoadedModel
 from treesens.grammar.tree import ast
@@ -269,6 +275,8 @@ def _name_columns(found: Declarations) -> None:
             continue
         named, renamed = as_named(table, changed)
         found.tables[name] = as_codes(named, features)
+        for model in filter(None, found.models.values()):
+            check_types(model, named)
         if renamed:
             shown = [f"`{old}` is `{new}`" for old, new in list(renamed.items())[:8]]
             message = f"LightGBM writes `_` for a blank in a name: in `{name}` " + ", ".join(shown)

@@ -21,12 +21,7 @@ class Session:
     """
 
     def __init__(
-        self,
-        file: ast.File,
-        base: Path,
-        *,
-        load_model: LoadModel | None = None,
-        load_table: LoadTable | None = None,
+        self, file: ast.File, base: Path, *, load_model: LoadModel | None = None, load_table: LoadTable | None = None
     ) -> None:
         self.file = file
         self._messages = Diagnostics()

@@ -60,6 +60,7 @@ _TOKENS = frozenset(
 )  # fmt: skip
 """Common marks for a missing number: `?` in the UCI archive, `.` in SAS and Stata, `\\N` in MySQL."""
 _DELIMITERS = ",;\t|"
+_PARQUET = b"PAR1"
 _HEAD_BYTES = 1 << 16
 _MOST_UNPACKED = 1 << 30
 
@@ -94,7 +95,7 @@ class Table:
     """Columns by name, in the order of the source; `label` is the column that is not an input, or None if all are inputs.
 
     `sha256` is the digest of the file, or None for a data frame. `marks` holds the missing-value marks per column of a frame,
-    and `narrow` the columns of a frame that are float32 or float16.
+    and `narrow` the columns of a frame that are float32 or float16. `in_text` is true for a CSV file: fields have no type.
     """
 
     name: str
@@ -104,6 +105,7 @@ class Table:
     sha256: str | None = None
     marks: Mapping[str, frozenset[str]] = field(default_factory=dict)
     narrow: frozenset[str] = frozenset()
+    in_text: bool = False
 
     def __contains__(self, column: str) -> bool:
         return column in self.columns and column != self.label
@@ -132,8 +134,7 @@ class Table:
                 place=f"{self.name}, column `{column}`",
                 remedy=f"write missing values as {known.mark}, as in training",
             )
-        in_text = self.sha256 is not None and not self.name.lower().endswith(".parquet")
-        if in_text and (marks := MISSING_MARKS & known.names.keys()):
+        if self.in_text and (marks := MISSING_MARKS & known.names.keys()):
             gone = [v is None for v in values.tolist()] if values.dtype == object else np.isnan(values)
             if np.any(gone):
                 raise DataError(
@@ -295,20 +296,26 @@ def read_table(source: object, *, label: str | None = None, rows: int | None = N
 
     `label` names the column that is not an input; only the first `rows` are kept. Raises DataError, with location and remedy.
     """
-    digest: str | None = None
+    digest, in_text = None, False
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
         place = name or str(path)
         columns = _read_file(path, place)
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
+            file.seek(0)
+            in_text = file.read(len(_PARQUET)) != _PARQUET
     else:
         place = name or "the data frame"
         columns = _read_frame(source, place)
     if rows is not None:
         columns = {key: values[:rows] for key, values in columns.items()}
     table = table_of_columns(columns, place, label, digest)
-    return table if digest is not None else _with_types(table, _arrays_of_frame(source, table.rows))
+    return (
+        replace(table, in_text=in_text)
+        if digest is not None
+        else _with_types(table, _arrays_of_frame(source, table.rows))
+    )
 
 
 def _arrays_of_frame(frame: Any, rows: int) -> dict[str, np.ndarray[Any, Any]]:
@@ -322,7 +329,7 @@ def _arrays_of_frame(frame: Any, rows: int) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def _with_types(table: Table, arrays: Mapping[str, np.ndarray[Any, Any]]) -> Table:
-    """The table with what the types of its columns tell in addition to their values."""
+    """The table with its marks of missing values and its narrow columns, from the arrays of a frame."""
     narrow = frozenset(name for name, array in arrays.items() if array.dtype in (np.float16, np.float32))
     return replace(table, marks={name: _marks(array) for name, array in arrays.items()}, narrow=narrow)
 
@@ -362,7 +369,7 @@ def _read_file(path: Path, place: str) -> dict[str, Column]:
         ) from None
     if not head:
         raise DataError("the data file is empty", place=place)
-    if head[:4] == b"PAR1":
+    if head.startswith(_PARQUET):
         return _read_parquet(path, place)
     unpacked = _unpacked(path, place) if head.startswith(b"\x1f\x8b") else None
     if (kind := kind_of(head if unpacked is None else unpacked[:_HEAD_BYTES], path.name)) is not None:
@@ -520,13 +527,7 @@ def align_table(model: LoadedModel, table: Table) -> Table:
         if len(needed) == len(used) and not remedy.startswith("did you mean"):
             remedy = f"rename the columns, in the order of training: {', '.join(ensemble.feature_names[:8])}"
         raise DataError(f"the table lacks columns that the model uses: {listed}", place=table.name, remedy=remedy)
-    calculated = set(getattr(model.inputs, "calculated", ())) & table.narrow
-    if calculated:
-        raise DataError(
-            f"the numbers of `{min(calculated)}` are float32 or float16, in which the steps of the pipeline round differently",
-            place=table.name,
-            remedy="pass frame.astype('float64'), and let the model predict on float64, too",
-        )
+    check_types(model, table)
     for feature in ensemble.features:
         # Texts may be declared category names; others are refused when the column is read.
         if feature.name in used and not feature.labels and table.columns[feature.name].dtype != object:
@@ -568,6 +569,16 @@ def as_codes(table: Table, features: Iterable[Feature]) -> Table:
                 coded[feature.name] = np.array([np.nan if text is None else codes[text] for text in column])
                 coded[feature.name].flags.writeable = False
     return replace(table, columns={**table.columns, **coded}) if coded else table
+
+
+def check_types(model: LoadedModel, table: Table) -> None:
+    """Raises DataError for a column of a type in which steps of the model calculate other results than in float64."""
+    if calculated := set(getattr(model.inputs, "calculated", ())) & table.narrow:
+        raise DataError(
+            f"the numbers of `{min(calculated)}` are float32 or float16, in which the steps of the pipeline round differently",
+            place=table.name,
+            remedy="pass frame.astype('float64'), and let the model predict on float64, too",
+        )
 
 
 def check_range(table: Table, name: str, values: FloatArray, number_type: NumberType) -> None:

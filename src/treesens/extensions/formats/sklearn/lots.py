@@ -1,4 +1,4 @@
-"""fairlearn's ThresholdOptimizer: its decision is drawn between two cut-offs per group, so that it has no class and no margin.
+"""fairlearn's ThresholdOptimizer: it draws each decision at random between two cut-offs per group.
 
 The optimizer (Hardt, Price and Srebro, *Equality of opportunity in supervised learning*, 2016) reads the groups apart from the
 rows. Its refusal states the cut-offs as a decision of the language over the model inside: `yes` where the second class is sure,
@@ -36,7 +36,7 @@ def refuse_lots(obj: Any, place: str) -> None:
         cases = [case for group, rule in rules.items() for case in _cases(group, rule, score)]
         cases.sort(key=lambda case: not case.startswith("yes"))
         decision = " ".join(["decision drawn_by_group of x:", *cases, "else no"])
-        remedy = f"pass its `estimator_`, and ask with this decision, where {GROUP} is the column of groups: {decision}"
+        remedy = f"pass its `estimator_`, and use this decision in a question, where {GROUP} is the column of groups: {decision}"
     raise ModelError(
         "a ThresholdOptimizer is not supported: it draws lots between cut-offs, and reads the groups apart from the rows",
         place=place,

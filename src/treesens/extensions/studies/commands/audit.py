@@ -107,8 +107,4 @@ def _heading(options: AuditOptions) -> dict[str, Any]:
         from treesens.extensions.studies.report.pdf import browser
 
         browser()
-    return {
-        "purpose": read_purpose(options.purpose),
-        "date": date_of(options.date),
-        "environment": environment_facts(),
-    }
+    return {"purpose": read_purpose(options.purpose), "date": date_of(options.date), "environment": environment_facts()}

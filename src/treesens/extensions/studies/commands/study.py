@@ -136,10 +136,7 @@ def run(study: Study[Any, Any], given: dict[str, Any]) -> int:
     with (
         _remembered(study, given, asked) as memory,
         interruptible() as interruption,
-        _progress(study, asked, outputs) as (
-            advance,
-            tell,
-        ),
+        _progress(study, asked, outputs) as (advance, tell),
     ):
         found = study.asked(replace(asked, stop=interruption.event, memory=memory, advance=advance, say=tell))
     if found is None:
