@@ -36,7 +36,7 @@ def refuse_lots(obj: Any, place: str) -> None:
         cases = [case for group, rule in rules.items() for case in _cases(group, rule, score)]
         cases.sort(key=lambda case: not case.startswith("yes"))
         decision = " ".join(["decision drawn_by_group of x:", *cases, "else no"])
-        remedy = f"pass its `estimator_`, and use this decision in a question, where {GROUP} is the column of groups: {decision}"
+        remedy = f"pass its `estimator_`, and ask about this decision ({GROUP} is the column of groups): {decision}"
     raise ModelError(
         "a ThresholdOptimizer is not supported: it draws lots between cut-offs, and reads the groups apart from the rows",
         place=place,
